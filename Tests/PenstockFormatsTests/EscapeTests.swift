@@ -14,6 +14,14 @@ import Testing
         #expect(Escape.bytes(Array(text.utf8)[...]) == safe)
     }
 
+    @Test(arguments: [
+        ("", ""), ("a\n", #"a\n"#), (String(repeating: "é", count: 100), String(repeating: "é", count: 100)),
+        (String(repeating: "\u{7F}", count: 101), String(repeating: #"\x7F"#, count: 100) + "…"),
+    ])
+    func anExcerptIsTheBeginning(text: String, excerpt: String) {
+        #expect(Escape.excerpt(text) == excerpt)
+    }
+
     @Test func aLineKeepsItsBackslashes() {
         #expect(Escape.line("a\\nb \\ \u{1B}c\n") == #"a\nb \ \x1Bc\n"#)
         #expect(Escape.line("") == "")

@@ -53,7 +53,7 @@ private struct CommandEntry: Decodable {
         default:
             throw PenstockError(
                 .invalidInput,
-                "'\(Escape.text(word))' is no command; the commands are redrive, discard, cancel and requestCancel.")
+                "'\(Escape.excerpt(word))' is no command; the commands are redrive, discard, cancel and requestCancel.")
         }
         try require(time == nil || word == "requestCancel", "\"within\" goes with requestCancel.")
         try command.validate()

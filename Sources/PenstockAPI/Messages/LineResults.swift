@@ -7,7 +7,10 @@ import PenstockHTTP
 
 /// What became of each line of a body.
 struct LineResults {
-    private var results: [(line: Int, json: JSONValue)] = []
+    /// What is said of a line that was refused has so many bytes at most: many lines are told of at once.
+    private static let detailBytesMax = 1000
+
+    private var results: [(line: Int, json: [UInt8])] = []
     private var isAllAccepted = true
     /// Whether nothing more goes in: the store has no room, or no answer.
     private(set) var isOver = false
@@ -19,16 +22,28 @@ struct LineResults {
         if isKeyed { receipt.skipped = false }
         guard case .object(var members) = receipt.json(queue: queue) else { return }
         if isReplayed { members.append(.init(key: "replayed", value: .bool(true))) }
-        results.append((line, .object([.init(key: "line", value: .integer(line))] + members)))
+        add(line, .object([.init(key: "line", value: .integer(line))] + members))
     }
 
     mutating func refuse(_ line: Int, _ problem: Problem) {
         isAllAccepted = false
         let members: KeyValuePairs<String, JSONValue> = [
             "line": .integer(line), "status": .integer(problem.status.code), "code": .string(problem.code),
-            "detail": .string(problem.detail),
+            "detail": .string(Self.cut(problem.detail)),
         ]
-        results.append((line, .object(members)))
+        add(line, .object(members))
+    }
+
+    private mutating func add(_ line: Int, _ json: JSONValue) {
+        var bytes: [UInt8] = []
+        json.write(to: &bytes)
+        bytes.append(UInt8(ascii: "\n"))
+        results.append((line, bytes))
+    }
+
+    private static func cut(_ detail: String) -> String {
+        if detail.utf8.count <= detailBytesMax { return detail }
+        return String(decoding: detail.utf8.prefix(detailBytesMax), as: UTF8.self) + "…"
     }
 
     /// These lines are not in line, and none that follows will be.
@@ -41,10 +56,7 @@ struct LineResults {
     var response: Response {
         var bytes: [UInt8] = []
         // One that cannot be is known before the batch that it is in goes in.
-        for result in results.sorted(by: { $0.line < $1.line }) {
-            result.json.write(to: &bytes)
-            bytes.append(UInt8(ascii: "\n"))
-        }
+        for result in results.sorted(by: { $0.line < $1.line }) { bytes += result.json }
         return Response(
             status: isAllAccepted ? .created : HTTPResponse.Status(code: 207, reasonPhrase: "Multi-Status"),
             headers: [.contentType: "application/x-ndjson"], body: ResponseBody(byteBuffer: ByteBuffer(bytes: bytes)))

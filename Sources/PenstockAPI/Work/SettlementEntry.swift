@@ -46,7 +46,7 @@ struct SettlementEntry: Decodable {
             }
         for name in Self.members.subtracting(LeaseEntry.members).subtracting(own).subtracting(["verdict"]).sorted()
         where members.has(name) {
-            throw PenstockError(.invalidInput, "The verdict \(Escape.text(word)) has no \"\(name)\".")
+            throw PenstockError(.invalidInput, "The verdict \(Escape.excerpt(word)) has no \"\(name)\".")
         }
         result = members.has("result") || members.has("resultBase64") ? try PayloadEntry(members, "result") : nil
         drafts = (try members.value("then") as BoundedArray<DraftEntry>?)?.elements ?? []
@@ -91,7 +91,7 @@ struct SettlementEntry: Decodable {
         default:
             throw PenstockError(
                 .invalidInput,
-                "'\(Escape.text(word))' is no verdict; the verdicts are done, retry, dead, release and suspend.")
+                "'\(Escape.excerpt(word))' is no verdict; the verdicts are done, retry, dead, release and suspend.")
         }
     }
 }

@@ -6,6 +6,9 @@ struct JSONGrammar {
     /// Objects and arrays within each other, as many as the decoder takes.
     private static let depthMax = 512
 
+    /// Some programs begin what they write with this mark of UTF-8.
+    static let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
+
     private let bytes: ArraySlice<UInt8>
     private var place: Int
     /// The brackets that are open.
@@ -20,8 +23,7 @@ struct JSONGrammar {
 
     private init(_ bytes: ArraySlice<UInt8>) {
         self.bytes = bytes
-        // Some programs begin what they write with a mark of UTF-8.
-        place = bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? bytes.startIndex + 3 : bytes.startIndex
+        place = bytes.starts(with: Self.mark) ? bytes.startIndex + Self.mark.count : bytes.startIndex
     }
 
     /// Looks at a JSON text.
@@ -114,7 +116,7 @@ struct JSONGrammar {
         guard try takeText() else { return false }
         if open.count == 1, !names.insert(bytes[begin..<place]).inserted {
             let name = String(decoding: bytes[begin..<place].dropFirst().dropLast(), as: UTF8.self)
-            throw PenstockError(.invalidInput, "It has a \"\(Escape.text(name))\" twice; leave one of them out.")
+            throw PenstockError(.invalidInput, "It has a \"\(Escape.excerpt(name))\" twice; leave one of them out.")
         }
         skipSpaces()
         return take(":")

@@ -37,12 +37,10 @@ package enum JSONInput {
         }
     }
 
-    /// What is said of JSON whose values are of the right kinds, and of what is no JSON.
+    /// What is said of JSON whose values are of the right kinds.
     private static func misfit(_ context: DecodingError.Context) -> String {
-        if context.codingPath.isEmpty {
-            return context.debugDescription.contains("representable")
-                ? "A number in it has to be whole, and not too large." : "It is no JSON."
-        }
+        // It is JSON, or the grammar would have said so before: what the decoder cannot read is a number.
+        if context.codingPath.isEmpty { return "A number in it has to be whole, and not too large." }
         // The decoder says so of a fraction, and of a number too large, where a whole one is to be.
         let isNumber = context.debugDescription.lowercased().contains("number")
         return isNumber
@@ -72,7 +70,7 @@ package enum JSONInput {
 
     /// Where a value is, for people: `[0].then[1].delay`.
     static func path(_ keys: [any CodingKey]) -> String {
-        let path = keys.map { key in key.intValue.map { "[\($0)]" } ?? ".\(Escape.text(key.stringValue))" }.joined()
+        let path = keys.map { key in key.intValue.map { "[\($0)]" } ?? ".\(Escape.excerpt(key.stringValue))" }.joined()
         return String(path.drop { $0 == "." })
     }
 }

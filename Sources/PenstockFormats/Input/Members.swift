@@ -28,7 +28,7 @@ package struct Members {
         for key in container.allKeys where !known.contains(key.stringValue) {
             throw PenstockError(
                 .invalidInput,
-                "\(thing) has no \"\(Escape.text(key.stringValue))\"; it has \(known.sorted().joined(separator: ", "))."
+                "\(thing) has no \"\(Escape.excerpt(key.stringValue))\"; it has \(known.sorted().joined(separator: ", "))."
             )
         }
     }
@@ -48,7 +48,7 @@ package struct Members {
             let known = Value.allCases.map(\.rawValue).joined(separator: ", ")
             let place = JSONInput.path(container.codingPath + [MemberKey(name)])
             throw PenstockError(
-                .invalidInput, "\"\(place)\" cannot be '\(Escape.text(word))'; it is one of \(known).")
+                .invalidInput, "\"\(place)\" cannot be '\(Escape.excerpt(word))'; it is one of \(known).")
         }
         return value
     }

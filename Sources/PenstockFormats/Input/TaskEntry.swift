@@ -20,7 +20,7 @@ package struct TaskEntry: Decodable {
             entry = try MessageEntry(members, now: SystemTime().now)
             dependencies = (try members.value("after") as After?)?.dependencies ?? []
         } catch let error as PenstockError {
-            throw PenstockError(.invalidInput, "The task '\(Escape.text(name))': \(error.message)")
+            throw PenstockError(.invalidInput, "The task '\(Escape.excerpt(name))': \(error.message)")
         }
     }
 
@@ -75,13 +75,13 @@ package struct TaskEntry: Decodable {
             case ("done", let word):
                 guard let whenDead = Dependency.WhenDead(rawValue: word ?? "cancel") else {
                     throw PenstockError(
-                        .invalidInput, "\"whenDead\" is cancel or hold, not '\(Escape.text(word ?? ""))'.")
+                        .invalidInput, "\"whenDead\" is cancel or hold, not '\(Escape.excerpt(word ?? ""))'.")
                 }
                 dependency = Dependency(on: task, need: .done(whenDead: whenDead))
             case ("ended", _?):
                 throw PenstockError(.invalidInput, "\"whenDead\" goes with the need \"done\".")
             case (let other, _):
-                throw PenstockError(.invalidInput, "\"need\" is done or ended, not '\(Escape.text(other))'.")
+                throw PenstockError(.invalidInput, "\"need\" is done or ended, not '\(Escape.excerpt(other))'.")
             }
         }
     }

@@ -22,7 +22,7 @@ package enum DurationText {
             let name = rest.prefix { $0.isASCII && $0.isLetter }
             rest = rest.dropFirst(name.count)
             guard !digits.isEmpty, let index = unitsLeft.firstIndex(where: { $0.name == name }) else {
-                throw PenstockError(.invalidInput, "'\(text)' is no duration; \(forms).")
+                throw PenstockError(.invalidInput, "'\(Escape.excerpt(text))' is no duration; \(forms).")
             }
             // What does not fit into 64 bits has more digits than any duration that a command takes.
             guard let number = Int64(digits) else { throw tooLong(text) }
@@ -59,6 +59,7 @@ package enum DurationText {
     }
 
     private static func tooLong(_ text: String) -> PenstockError {
-        PenstockError(.invalidInput, "The duration '\(text)' is too long; the longest is about 292,000 years.")
+        PenstockError(
+            .invalidInput, "The duration '\(Escape.excerpt(text))' is too long; the longest is about 292,000 years.")
     }
 }

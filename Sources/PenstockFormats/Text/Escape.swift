@@ -13,6 +13,19 @@ package enum Escape {
         return safe
     }
 
+    /// What somebody wrote, made safe, to be repeated in an error: of a long one the beginning, so that no error is as long as what
+    /// it is about.
+    package static func excerpt(_ text: String) -> String {
+        let scalars = text.unicodeScalars
+        guard let end = scalars.index(scalars.startIndex, offsetBy: excerptCount, limitedBy: scalars.endIndex),
+            end != scalars.endIndex
+        else { return self.text(text) }
+        return self.text(String(scalars[..<end])) + "…"
+    }
+
+    /// How many Unicode scalars of a text ``excerpt(_:)`` repeats at most.
+    package static let excerptCount = 100
+
     /// `text` made safe, but for backslashes, which do no harm: it may say what to type, or hold what was made safe before.
     package static func line(_ text: String) -> String {
         text.split(separator: "\\", omittingEmptySubsequences: false).map { Self.text(String($0)) }

@@ -10,12 +10,13 @@ package enum ExpiryText {
         if text.hasPrefix("-") {
             throw PenstockError(
                 .invalidInput,
-                "a message expires after it was enqueued, and '\(text)' is before; write how long, such as 10m.")
+                "a message expires after it was enqueued, and '\(Escape.excerpt(text))' is before; write how long, such as 10m."
+            )
         }
         guard let moment = try? TimeText.parse(text, now: now) else {
             throw PenstockError(
                 .invalidInput,
-                "'\(text)' is no duration and no time; write how long, such as 10m, or when, such as "
+                "'\(Escape.excerpt(text))' is no duration and no time; write how long, such as 10m, or when, such as "
                     + "2030-01-31T08:30:00Z.")
         }
         return .at(moment)

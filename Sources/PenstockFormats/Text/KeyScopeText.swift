@@ -29,7 +29,7 @@ package enum KeyScopeText {
             guard let period = try? DurationText.parse(text) else {
                 throw PenstockError(
                     .invalidInput,
-                    "'\(Escape.text(text))' is no scope of a key; write until-ended, while-waiting, or a "
+                    "'\(Escape.excerpt(text))' is no scope of a key; write until-ended, while-waiting, or a "
                         + "period such as 10m.")
             }
             return .period(period)
@@ -43,7 +43,7 @@ package enum KeyScopeText {
         guard let conflict = KeyConflict(rawValue: text) else {
             throw PenstockError(
                 .invalidInput,
-                "'\(Escape.text(text))' is nothing to do when a key is taken; write "
+                "'\(Escape.excerpt(text))' is nothing to do when a key is taken; write "
                     + "\(KeyConflict.allCases.map(\.rawValue).joined(separator: ", ")).")
         }
         return conflict

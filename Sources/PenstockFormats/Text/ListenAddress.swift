@@ -14,21 +14,23 @@ package enum ListenAddress: Hashable, Sendable, CustomStringConvertible {
         let forms = "write HOST:PORT, such as 127.0.0.1:7700 or [::1]:7700, or unix:PATH"
         if text.hasPrefix("unix:") {
             let path = String(text.dropFirst("unix:".count))
-            try require(!path.isEmpty, "'\(text)' names no path; \(forms).")
+            try require(!path.isEmpty, "'\(Escape.excerpt(text))' names no path; \(forms).")
             try require(path.utf8.count < 104, "The path of a socket has fewer than 104 bytes; '\(path)' has more.")
             self = .unix(path: path)
             return
         }
         guard let colon = text.lastIndex(of: ":"), let port = Int(text[text.index(after: colon)...]),
             (0...65_535).contains(port)
-        else { throw PenstockError(.invalidInput, "'\(text)' is no address to listen at; \(forms).") }
+        else { throw PenstockError(.invalidInput, "'\(Escape.excerpt(text))' is no address to listen at; \(forms).") }
         var host = String(text[..<colon])
         if host.hasPrefix("["), host.hasSuffix("]") {
             host = String(host.dropFirst().dropLast())
         } else if host.contains(":") {
-            throw PenstockError(.invalidInput, "'\(text)' is no address to listen at; \(forms).")
+            throw PenstockError(.invalidInput, "'\(Escape.excerpt(text))' is no address to listen at; \(forms).")
         }
-        try require(!host.isEmpty, "'\(text)' names no host; \(forms). 0.0.0.0 is every address of the machine.")
+        try require(
+            !host.isEmpty, "'\(Escape.excerpt(text))' names no host; \(forms). 0.0.0.0 is every address of the machine."
+        )
         self = .port(host: host, port)
     }
 

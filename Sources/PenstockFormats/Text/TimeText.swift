@@ -21,7 +21,7 @@ package enum TimeText {
         default:
             var scan = Scan(text)
             guard let moment = scan.moment() else {
-                throw PenstockError(.invalidInput, "'\(text)' is no time; \(forms).")
+                throw PenstockError(.invalidInput, "'\(Escape.excerpt(text))' is no time; \(forms).")
             }
             return moment
         }

@@ -92,7 +92,8 @@ extension Call {
                         others.append(message.lease)
                         continue
                     }
-                    let (headers, group) = Envelope.moved(message.headers, group: message.group, to: home, from: nil)
+                    let (headers, group) = Envelope.moved(
+                        message.headers, group: message.group, hasGroups: home.policy.hasGroupKeys, from: nil)
                     let moved = NewMessage(
                         payload: message.payload, headers: headers, priority: message.priority, group: group,
                         origin: message.origin)

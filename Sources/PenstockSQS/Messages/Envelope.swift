@@ -35,13 +35,13 @@ struct Envelope: Codable, Equatable, Sendable {
     }
 
     /// What a message keeps when it goes into another queue: its headers, with the queue whose dead letter it was or without it,
-    /// and its group, which lies in the envelope where that queue has no groups. What other programs have put there stays.
+    /// and its group, which lies in the envelope unless `hasGroups` says that that queue has groups. What other programs have put
+    /// there stays.
     ///
     /// Where there is no room beside the rest, the queue's name is left out first, as the message's origin still tells it.
     static func moved(
-        _ headers: [String: String], group: String?, to queue: QueueSettings, from source: String?
+        _ headers: [String: String], group: String?, hasGroups: Bool, from source: String?
     ) -> (headers: [String: String], group: String?) {
-        let hasGroups = queue.policy.hasGroupKeys
         var envelope = Envelope()
         if let text = headers[header] {
             guard let read = Envelope(json: text) else { return (headers, hasGroups ? group : nil) }

@@ -64,7 +64,8 @@ struct DeadLetters {
     private func bring(
         _ letter: MessageRecord, from source: QueueName, into target: QueueSettings
     ) async throws -> Bool {
-        let (headers, group) = Envelope.moved(letter.headers, group: letter.group, to: target, from: source.text)
+        let (headers, group) = Envelope.moved(
+            letter.headers, group: letter.group, hasGroups: target.policy.hasGroupKeys, from: source.text)
         var copy = NewMessage(
             payload: letter.payload ?? [], headers: headers, priority: letter.priority, uniqueKey: Self.key(of: letter),
             group: group, expiry: target.expiry, origin: letter.sequence)

@@ -60,6 +60,7 @@ import Testing
             (#"{"payload":["\udc00x"]}"#, "It has half a character, \\udc00"),
             (#"{"payload":1,"key":"a","key":"b"}"#, "It has a \"key\" twice; leave one of them out."),
             (#"{"payload":1,"headers":{"a":1}}"#, "\"headers.a\" has to be a text."),
+            (#"{"payload":1,"priority":99999999999999999999}"#, "A number in it has to be whole, and not too large."),
         ]
         try await TestServer.inMemory { server in
             let written = [#"1e400"#, #"{"a":1,"a":2}"#, #""\ud83d\ude00""#, "null"]
@@ -75,6 +76,36 @@ import Testing
             let refused = try await server.request(
                 "POST", "/v1/queues/q/messages", headers: ["Content-Type": "application/x-ndjson"], body: latin1)
             #expect(refused.text.contains("The message cannot be read: It is not UTF-8."))
+        }
+    }
+
+    /// Many lines are told of at once, and a line may have 32 MiB.
+    @Test func whatIsSaidOfALineIsShortHoweverLongItIs() async throws {
+        let long = String(repeating: "z", count: 100_000)
+        try await TestServer.inMemory { server in
+            let names = ["keyScope", "ifExists", "delay", "at", "expires", long]
+            let lines = names.map { "{\"payload\":1,\"key\":\"k\",\"\($0)\":\"\(long)\"}" }
+            let response = try await enqueue(lines, server)
+            let details = try response.lines().map { $0["detail"] as? String ?? "" }
+            #expect(details.count == lines.count)
+            #expect(
+                details.allSatisfy { $0.contains("zzz…") && $0.utf8.count < 600 }, "\(details.map { $0.prefix(600) })")
+            // Nor does one that is not repeated by its beginning go on without end.
+            let many = "{\"payload\":1,\"headers\":{\"\(long)\":1}}"
+            #expect(try await enqueue([many], server).text.utf8.count < 1500)
+        }
+    }
+
+    /// Some programs begin what they write with a mark of UTF-8, whatever follows it.
+    @Test func aMarkOfUTF8BeginsALine() async throws {
+        try await TestServer.inMemory { server in
+            let results = try await enqueue(["\u{FEFF}{\"payload\":\"x\"}", "\u{FEFF}{\"payload\":{\"a\":1}}"], server)
+                .lines()
+            #expect(results.map { $0["sequence"] as? Int } == [1, 2])
+            #expect(try await server.claim(#"{"limit":2}"#).map { $0["payload"] as? String } == ["x", #"{"a":1}"#])
+            let lease = try #require(try await server.send("GET", "/v1/messages/1").json()["sequence"])
+            let verdict = "\u{FEFF}[{\"sequence\":\(lease),\"token\":\"1\",\"verdict\":\"done\"}]"
+            #expect(try await server.send("POST", "/v1/settlements", verdict).status == 200)
         }
     }
 

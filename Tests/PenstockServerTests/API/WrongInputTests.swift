@@ -18,6 +18,7 @@ import Testing
         (#"{"whenExpired":1}"#, "\"whenExpired\" has to be a text."),
         (#"{"retry":3}"#, "\"retry\" has to be an object."),
         ("[1]", "It has to be an object."), ("{", "It is no JSON."), (#"{"limit":1,}"#, "It is no JSON."),
+        (#"{"limit":1e400}"#, "A number in it has to be whole, and not too large."),
         (#"{"limit":1,"limit":2}"#, "It has a \"limit\" twice; leave one of them out."),
     ])
     func aWrongPolicyIsNamed(body: String, sentence: String) async throws {
