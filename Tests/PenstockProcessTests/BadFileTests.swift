@@ -4,7 +4,7 @@ import PenstockTestKit
 import Subprocess
 import Testing
 
-extension Proofs {
+extension Faults {
     /// Files that are no good: each command says so in one sentence, and leaves them as they are.
     @Suite struct BadFileTests {
         private static let commands = [

@@ -2,7 +2,7 @@ import PenstockTestKit
 import Subprocess
 import Testing
 
-extension Proofs {
+extension Faults {
     /// Messages that are to be cancelled while another process works on them.
     @Suite struct CancelTests {
         private let states = "SELECT state || ' ' || coalesce(reason, '') || ' ' || attempt FROM penstock_messages"

@@ -3,7 +3,7 @@ import PenstockTestKit
 import Subprocess
 import Testing
 
-extension Proofs {
+extension Faults {
     /// A queue that is being deleted when the process that deletes it is killed.
     @Suite struct DeletionTests {
         @Test func aDeletionThatWasKilledIsSeenAndCanBeFinished() async throws {

@@ -3,7 +3,7 @@ import GRDB
 import Subprocess
 import Testing
 
-extension Proofs {
+extension Faults {
     /// A file is made in SQLite's way without a write-ahead log, until it has one. A process
     /// that dies at that moment leaves a journal, by which the next one takes back what was begun.
     @Suite struct HotJournalTests {

@@ -5,7 +5,7 @@ import PenstockTestKit
 import Subprocess
 import Testing
 
-extension Proofs {
+extension Faults {
     /// A command that does much in small steps is killed between two of them: the file is sound, what it did is whole,
     /// and the command can be run again.
     @Suite struct MiddleTests {

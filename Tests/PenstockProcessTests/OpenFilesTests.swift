@@ -1,7 +1,7 @@
 import Subprocess
 import Testing
 
-extension Proofs {
+extension Faults {
     /// A worker that could run into the bound on open files with all its commands is told so, or given room, before
     /// it claims anything.
     @Suite struct OpenFilesTests {

@@ -3,7 +3,7 @@
     import Subprocess
     import Testing
 
-    extension Proofs {
+    extension Faults {
         /// Processes of one machine that do not read the same clock, or do not know which one they read.
         @Suite struct OtherClockTests {
             /// Where a process may run that cannot tell when the leases of others end.

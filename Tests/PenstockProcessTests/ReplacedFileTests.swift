@@ -2,7 +2,7 @@ import Foundation
 import Penstock
 import Testing
 
-extension Proofs {
+extension Faults {
     /// A file that is removed or replaced under a store that follows it.
     @Suite struct ReplacedFileTests {
         /// Sooner than the next look that it would take anyway, which is seconds away.

@@ -15,7 +15,7 @@ private struct Seen: Event {
     var ids: [Int]
 }
 
-extension Proofs {
+extension Faults {
     /// Two real processes on one log and one bus: this one and a child of it.
     @Suite struct SharedLogTests {
         @Test func twoProcessesOnOneBusSeeTheSameInOneOrder() async throws {

@@ -2,7 +2,7 @@ import Foundation
 import Subprocess
 import Testing
 
-extension Proofs {
+extension Faults {
     /// Where the system gives no threads, processes or descriptors, the program says so or waits for them, and loses
     /// nothing.
     @Suite(.enabled(if: getuid() == 0, "Bounds of another user are set by root.")) struct ShortageTests {

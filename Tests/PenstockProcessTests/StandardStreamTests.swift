@@ -3,7 +3,7 @@ import PenstockTestKit
 import Subprocess
 import Testing
 
-extension Proofs {
+extension Faults {
     /// What comes in and what goes out: any bytes, and streams that are closed.
     @Suite struct StandardStreamTests {
         /// Lines of any bytes come out of the commands' standard input as they went into the producer's.

@@ -3,7 +3,7 @@ import PenstockTestKit
 import Subprocess
 import Testing
 
-extension Proofs {
+extension Faults {
     /// Another process is stopped while it holds the file: nobody waits for it who does not have to.
     @Suite struct StoppedWriterTests {
         /// A call that waits for the stopped process takes at least this long.

@@ -4,7 +4,7 @@ import Penstock
 import Subprocess
 import Testing
 
-extension Proofs {
+extension Faults {
     @Suite struct WorkerDeathTests {
         /// The messages of a worker that is killed are in another, idle worker's hands within a second, though their
         /// leases have half a minute left. The times are those that the file has on record.
