@@ -10,7 +10,7 @@ struct RightsInspection {
             """
             SELECT needed.privilege, count(*) AS count, min(tables.relname) AS example, current_user AS role
             FROM pg_class AS tables CROSS JOIN (VALUES ('SELECT'), ('INSERT'), ('UPDATE'), ('DELETE')) AS needed (privilege)
-            WHERE tables.relnamespace = current_schema()::regnamespace AND tables.relkind = 'r'
+            WHERE tables.relnamespace = to_regnamespace(quote_ident(current_schema())) AND tables.relkind = 'r'
                 AND tables.relname LIKE 'penstock\\_%' AND tables.relname <> 'penstock_migration'
                 AND NOT has_table_privilege(tables.oid, needed.privilege)
             GROUP BY needed.privilege ORDER BY needed.privilege

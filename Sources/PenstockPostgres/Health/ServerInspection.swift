@@ -37,7 +37,7 @@ struct ServerInspection {
         }
         let disabled = try rows(
             """
-            SELECT relname AS name FROM pg_class WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r'
+            SELECT relname AS name FROM pg_class WHERE relnamespace = to_regnamespace(quote_ident(current_schema())) AND relkind = 'r'
                 AND reloptions @> ARRAY['autovacuum_enabled=false'] ORDER BY relname
             """)
         for table in disabled {

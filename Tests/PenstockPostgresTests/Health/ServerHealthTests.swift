@@ -39,6 +39,16 @@ struct ServerHealthTests {
             "\(findings.map(\.message))", sourceLocation: sourceLocation)
     }
 
+    /// PostgreSQL makes small letters of names that stand without quotes.
+    @Test func aSchemaWithCapitalsIsWell() async throws {
+        let url = try PostgresServer.shared.get().url(schema: "\(PostgresServer.newName())_Shop")
+        let store = try await PostgresStore.open(url: url)
+        try await store.configure(jobs, .create(QueuePolicy(), ifAbsent: true))
+        _ = try await store.enqueue([NewMessage(payload: [1])], to: jobs, durability: .processCrash)
+        let found = try await PostgresStore.inspectHealth(url: url).findings.filter { !Self.others.contains($0.kind) }
+        #expect(!found.contains { $0.severity == .error }, "\(found.map(\.message))")
+    }
+
     @Test func aStoreThatIsWorkedIsWell() async throws {
         let fifo = try QueueName("fifo")
         try await store.configure(fifo, .create(QueuePolicy(groups: .fifo()), ifAbsent: true))
