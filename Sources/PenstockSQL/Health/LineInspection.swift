@@ -41,6 +41,7 @@ package enum LineInspection {
     package static func inspectPlaces(_ connection: Connection, _ report: inout HealthReport) throws {
         try report.find(severalPlacesSQL, .misplaced, "{has|have} no place in the line, or several", connection)
         try report.find(unknownSQL, .misplaced, "{is|are} in line and not in the log", connection)
+        try report.find(turnSQL, .misplaced, "{has|have} a turn in a queue that was never fair", connection)
         try report.find(noQueueSQL, .misplaced, "{belongs|belong} to a queue that does not exist", connection)
     }
 
@@ -107,6 +108,12 @@ package enum LineInspection {
         WHERE NOT EXISTS (SELECT 1 FROM penstock_log AS log WHERE log.sequence = line.sequence
             AND log.queue_id = line.queue_id AND log.priority = coalesce(line.priority, log.priority)
             AND log.turn = coalesce(line.turn, log.turn))
+        """
+    private static let turnSQL = "SELECT sequence FROM penstock_log WHERE \(hasStrayTurn)"
+    /// What the log says of a message that has a turn though its queue has none.
+    package static let hasStrayTurn = """
+        turn <> 0 AND queue_id IN (SELECT id FROM penstock_queue AS queue WHERE fair = 0
+            AND NOT EXISTS (SELECT 1 FROM penstock_fair AS fair WHERE fair.queue_id = queue.id))
         """
     private static let noQueueSQL = """
         SELECT sequence FROM penstock_log WHERE queue_id NOT IN (SELECT id FROM penstock_queue)

@@ -103,22 +103,30 @@ struct Repairing {
     }
 
     private mutating func setAsideUnknown() throws {
+        try change(
+            .misplaced, "COUNT {message|messages} of queues that were never fair {has|have} no turn any more.",
+            "UPDATE penstock_log SET turn = 0 WHERE \(LineInspection.hasStrayTurn)")
         let isKnown = """
             EXISTS (SELECT 1 FROM penstock_log AS log WHERE log.sequence = line.sequence
                 AND log.queue_id = line.queue_id
             """
         for source in QuarantineSource.line {
-            // Another priority than the log's is put right, as far as the right place is free.
+            // Another place in its queue's order than the log's is put right, as far as the right one is free.
+            let order = source == .ready ? ["priority", "turn"] : ["priority"]
+            let columns = order.joined(separator: ", ")
+            let logged = order.map { "log.\($0)" }.joined(separator: ", ")
+            let inLine = order.map { "line.\($0)" }.joined(separator: ", ")
             try change(
-                .misplaced, "COUNT {row|rows} of \(source.table) got the priority that the log has.",
+                .misplaced,
+                "COUNT {row|rows} of \(source.table) got the \(order.joined(separator: " and ")) that the log has.",
                 """
                 UPDATE OR IGNORE \(source.table) AS line
-                SET priority = (SELECT priority FROM penstock_log AS log WHERE log.sequence = line.sequence)
-                WHERE \(isKnown) AND log.priority <> line.priority)
+                SET (\(columns)) = (SELECT \(logged) FROM penstock_log AS log WHERE log.sequence = line.sequence)
+                WHERE \(isKnown) AND (\(logged)) <> (\(inLine)))
                 """)
             try setAside(
                 .misplaced, source, "{is|are} in line and not in the log",
-                where: "NOT \(isKnown) AND log.priority = line.priority)", because: Quarantine.Reason.notInLog)
+                where: "NOT \(isKnown) AND (\(logged)) = (\(inLine)))", because: Quarantine.Reason.notInLog)
         }
         try setAside(
             .misplaced, .outcome, "ended and {is|are} not in the log", where: "NOT \(isKnown))",
