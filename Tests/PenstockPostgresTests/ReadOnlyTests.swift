@@ -26,6 +26,18 @@ struct ReadOnlyTests {
         try await store.close()
     }
 
+    /// Some have every role read only, unless a session says that it writes.
+    @Test func aRoleThatOnlyReadsByItselfWritesAllTheSame() async throws {
+        let url = try PostgresServer.newURL()
+        let role = PostgresServer.newName()
+        try ServerConnection(ServerAddress(url)).run(
+            "CREATE ROLE \(role) LOGIN SUPERUSER; ALTER ROLE \(role) SET default_transaction_read_only = on")
+        let store = try await PenstockStore.open(postgres: url.replacing("//penstock@", with: "//\(role)@"))
+        try await store.queue("q").enqueue([1])
+        #expect(try await store.queue("q").status().depths.ready == 1)
+        try await store.close()
+    }
+
     @Test func tablesAreMadeAndChangedAsTheOptionsSay() async throws {
         let url = try PostgresServer.newURL()
         await #expect { try await PostgresStore.open(url: url, options: .init(createIfMissing: false)) } throws: {

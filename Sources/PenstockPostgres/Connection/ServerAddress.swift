@@ -84,12 +84,14 @@ struct ServerAddress: Sendable {
                 continue
             }
             guard let name = parameter.dropFirst("schema=".count).removingPercentEncoding, !name.isEmpty,
-                name.utf8.count <= schemaBytesMax, !name.utf8.contains(0), !name.hasPrefix("pg_")
+                name.utf8.count <= schemaBytesMax, !name.utf8.contains(0), !name.hasPrefix("pg_"),
+                // A search path with this name means the role's.
+                name != "$user"
             else {
                 throw PenstockError(
                     .invalidInput,
-                    "The schema of the address has no name that can be: 1 to \(schemaBytesMax) bytes, and not pg_ before them."
-                )
+                    "The schema of the address has no name that can be: 1 to \(schemaBytesMax) bytes, not pg_ before them, and not "
+                        + "$user.")
             }
             schema = name
         }
@@ -172,6 +174,10 @@ struct ServerAddress: Sendable {
         return "postgres://\(place)/\(found["dbname"] ?? "")" + (schema == "penstock" ? "" : "?schema=\(schema)")
     }
 
+    /// What libpq asks of a server that is to be written: that it is no standby. Older ones ask whether the session may write, and a
+    /// role may have that turned off, which a session turns on again.
+    private static let writable = PQlibVersion() >= 140_000 ? "primary" : "read-write"
+
     /// Calls `body` with libpq's parameters: of several hosts the one is taken that can be written, where that is wanted. What the address says itself stands before what is said here, and so counts.
     ///
     /// - Parameter host: the one of several that is meant; `nil`: libpq asks all, one after the other.
@@ -179,11 +185,11 @@ struct ServerAddress: Sendable {
         of host: Host? = nil, isWritable: Bool = false,
         _ body: (UnsafePointer<UnsafePointer<CChar>?>, UnsafePointer<UnsafePointer<CChar>?>) -> T
     ) -> T {
-        let attributes = access == .readOnly ? "any" : "read-write"
+        let attributes = access == .readOnly ? "any" : Self.writable
         // What comes last counts.
         let parameters =
             Self.defaults + [("target_session_attrs", attributes), ("dbname", text)]
-            + (host?.parameters.map { ($0, $1) } ?? []) + (isWritable ? [("target_session_attrs", "read-write")] : [])
+            + (host?.parameters.map { ($0, $1) } ?? []) + (isWritable ? [("target_session_attrs", Self.writable)] : [])
         let copies = parameters.map { (strdup($0.0), strdup($0.1)) }
         defer {
             for (keyword, value) in copies {

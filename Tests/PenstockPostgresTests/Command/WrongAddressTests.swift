@@ -19,6 +19,7 @@ struct WrongAddressTests {
         ("postgres://mill:ge?geheim=1&x@127.0.0.1:1/x?nonsense=1", 64, "cannot be read"),
         ("postgres:/mill:geheim@127.0.0.1:1/x", 64, "This is no address of a PostgreSQL database"),
         ("postgres://mill:geheim@127.0.0.1:1/x?schema=pg_x", 64, "The schema of the address"),
+        ("postgres://mill:geheim@127.0.0.1:1/x?schema=%24user", 64, "The schema of the address"),
         ("postgres://mill:geheim@127.0.0.1:1/x?schema=", 64, "The schema of the address"),
         ("host=127.0.0.1 password=geheim", 66, "There is no Penstock file"),
     ])
