@@ -154,7 +154,9 @@ struct FileIdentity: Equatable {
     func requireStill(at path: String) throws {
         guard let status = Self.status(of: path), FileIdentity(status) == self else {
             throw PenstockError(
-                .fileReplaced, "\(path) was removed or replaced while it was open; start again on what is there now.")
+                .fileReplaced,
+                "\(path) was removed or replaced while it was open; stop its programs, move \(path)-wal and \(path)-shm away, which "
+                    + "belong to the file that was there, and start again.")
         }
         // What a connection has in memory still looks whole.
         if status.st_size == 0, !isEmpty {
