@@ -6,11 +6,10 @@ package struct Migration: Sendable {
     package let version: Int
     /// Its name, from the file's: `log` for `0001_log.sql`.
     package let name: String
-    private let index: Int32
 
     /// Its statements. The last one records the step in `penstock_migration`, so that a file made by hand and one
     /// made by the program are the same.
-    package var sql: String { String(cString: penstock_migrations_step_at(index).sql) }
+    package var sql: String { String(cString: penstock_migrations_step_at(Int32(version - 1)).sql) }
 
     /// Every step, in order. A test holds them against the folder.
     package static let all: [Migration] = (0..<penstock_migrations_step_count()).map(Migration.init)
@@ -33,6 +32,5 @@ package struct Migration: Sendable {
     private init(at index: Int32) {
         version = Int(index) + 1
         name = String(cString: penstock_migrations_step_at(index).name)
-        self.index = index
     }
 }

@@ -6,11 +6,10 @@ package struct PostgresMigration: Sendable {
     package let version: Int
     /// Its name, from the file's: `log` for `0002_log.sql`.
     package let name: String
-    private let index: Int32
 
     /// Its statements, with `@schema@` where the quoted name of the schema belongs. The last one records the step in
     /// `penstock_migration`.
-    package var sql: String { String(cString: penstock_postgres_migrations_step_at(index).sql) }
+    package var sql: String { String(cString: penstock_postgres_migrations_step_at(Int32(version - 1)).sql) }
 
     /// Every step, in order. A test holds them against the folder.
     package static let all: [PostgresMigration] = (0..<penstock_postgres_migrations_step_count()).map(
@@ -19,6 +18,5 @@ package struct PostgresMigration: Sendable {
     private init(at index: Int32) {
         version = Int(index) + 1
         name = String(cString: penstock_postgres_migrations_step_at(index).name)
-        self.index = index
     }
 }

@@ -29,7 +29,7 @@ struct LineResults {
         isAllAccepted = false
         let members: KeyValuePairs<String, JSONValue> = [
             "line": .integer(line), "status": .integer(problem.status.code), "code": .string(problem.code),
-            "detail": .string(Self.cut(problem.detail)),
+            "detail": .string(problem.detail.cut(to: Self.detailBytesMax)),
         ]
         add(line, .object(members))
     }
@@ -39,11 +39,6 @@ struct LineResults {
         json.write(to: &bytes)
         bytes.append(UInt8(ascii: "\n"))
         results.append((line, bytes))
-    }
-
-    private static func cut(_ detail: String) -> String {
-        if detail.utf8.count <= detailBytesMax { return detail }
-        return String(decoding: detail.utf8.prefix(detailBytesMax), as: UTF8.self) + "…"
     }
 
     /// These lines are not in line, and none that follows will be.

@@ -3,6 +3,7 @@ import HTTPTypes
 import Hummingbird
 import NIOCore
 import PenstockCore
+import PenstockFormats
 import PenstockHTTP
 
 /// When a page that is open is brought up to date.
@@ -27,6 +28,8 @@ enum Freshness {
 extension Visit {
     /// What is said once, on the next page, travels in this cookie.
     private static let saidCookie = "penstock_said"
+    /// A browser takes no cookie of more than 4096 bytes, and an escaped byte is three.
+    private static let saidBytesMax = 1200
 
     /// Nothing of a page runs or is loaded but what this server gives; nothing inline does; no page is shown in another one.
     private static let policy =
@@ -72,15 +75,10 @@ extension Visit {
     /// Leads to another page, as every act does, and says there what was done.
     func redirect(to path: String, saying text: String? = nil) -> Response {
         var response = Response(status: .seeOther, headers: [.location: path])
-        if let text { response.setCookie(cookie(Self.saidCookie, Link.part(Self.cut(text)), seconds: 30)) }
+        if let text {
+            response.setCookie(cookie(Self.saidCookie, Link.part(text.cut(to: Self.saidBytesMax)), seconds: 30))
+        }
         return response
-    }
-
-    /// A browser takes no cookie of more than 4096 bytes, and an escaped byte is three.
-    private static func cut(_ text: String) -> String {
-        let bytesMax = 1200
-        guard text.utf8.count > bytesMax else { return text }
-        return String(decoding: text.utf8.prefix(bytesMax), as: UTF8.self) + "…"
     }
 
     /// A cookie that no script sees, and that no other site's page has sent along. A visitor who came by TLS sends it by TLS alone.

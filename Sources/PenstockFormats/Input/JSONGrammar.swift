@@ -7,7 +7,12 @@ struct JSONGrammar {
     private static let depthMax = 512
 
     /// Some programs begin what they write with this mark of UTF-8.
-    static let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
+    private static let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
+
+    /// A JSON text without the mark that it may begin with.
+    static func withoutMark(_ bytes: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+        bytes.starts(with: mark) ? bytes.dropFirst(mark.count) : bytes
+    }
 
     private let bytes: ArraySlice<UInt8>
     private var place: Int
@@ -23,7 +28,7 @@ struct JSONGrammar {
 
     private init(_ bytes: ArraySlice<UInt8>) {
         self.bytes = bytes
-        place = bytes.starts(with: Self.mark) ? bytes.startIndex + Self.mark.count : bytes.startIndex
+        place = Self.withoutMark(bytes).startIndex
     }
 
     /// Looks at a JSON text.

@@ -24,7 +24,7 @@ package enum JSONSpans {
 
     /// What stands between the brackets.
     private static func inside(_ value: ArraySlice<UInt8>, _ first: UInt8, _ last: UInt8) -> ArraySlice<UInt8>? {
-        let value = trimmed(value.starts(with: JSONGrammar.mark) ? value.dropFirst(JSONGrammar.mark.count) : value)
+        let value = trimmed(JSONGrammar.withoutMark(value))
         guard value.count >= 2, value.first == first, value.last == last else { return nil }
         return value.dropFirst().dropLast()
     }

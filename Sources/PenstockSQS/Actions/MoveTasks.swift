@@ -71,6 +71,7 @@ extension Call {
     /// A step moves some. What was sent to the dead-letter queue by itself is held meanwhile, so that the next step finds others;
     /// when there is much of that, what lies behind it stays.
     private func moveBroughtLetters(from queue: QueueSettings, to sources: [QueueSettings]) async throws -> Int {
+        let sources = Dictionary(sources.map { ($0.name, $0) }) { $1 }
         let claim = RemoteClaim(
             queues: [queue.name], limit: Self.step, lease: Self.lease, worker: WorkerName(stored: "sqs move task"),
             wait: .zero)
@@ -122,7 +123,7 @@ extension Call {
     /// A producer can write any queue into a message's header, and so the message of which it is a copy says it. The header only
     /// counts where the log has forgotten that one.
     private func homes(
-        of messages: [ClaimedMessage], among sources: [QueueSettings]
+        of messages: [ClaimedMessage], among sources: [QueueName: QueueSettings]
     ) async throws -> [SequenceNumber: QueueSettings] {
         let origins = Array(Set(messages.compactMap(\.origin)))
         if origins.isEmpty { return [:] }
@@ -130,12 +131,11 @@ extension Call {
         for record in try await store.messages(MessageQuery(sequences: origins, limit: origins.count)).records {
             queues[record.sequence] = record.queue
         }
-        let settings = Dictionary(sources.map { ($0.name, $0) }) { $1 }
         var homes: [SequenceNumber: QueueSettings] = [:]
         for message in messages {
             guard let origin = message.origin else { continue }
             let home = queues[origin] ?? Envelope(message.headers).source.flatMap { try? QueueName($0) }
-            if let home { homes[message.lease.sequence] = settings[home] }
+            if let home { homes[message.lease.sequence] = sources[home] }
         }
         return homes
     }
