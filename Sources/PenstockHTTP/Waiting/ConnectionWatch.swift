@@ -46,6 +46,7 @@ final class ConnectionWatch: ChannelDuplexHandler, RemovableChannelHandler {
 
     func handlerAdded(context: ChannelHandlerContext) {
         connections.add(context.channel)
+        try? context.pipeline.syncOperations.addHandler(WritesBeforeClose(), position: .first)
         Self.addBehindDecoder([MessageFraming(), BodyInvitation()], of: context.pipeline)
         presence = ClientPresence(of: context.channel)
         lastTime = context.eventLoop.now
@@ -99,19 +100,14 @@ final class ConnectionWatch: ChannelDuplexHandler, RemovableChannelHandler {
             unanswered.answered()
             lastTime = context.eventLoop.now
             context.write(data, promise: promise)
-            if isBroken, unanswered.count == 0 {
-                context.flush()
-                context.close(promise: nil)
-            }
         default: context.write(data, promise: promise)
         }
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        guard isReading else { return context.fireErrorCaught(error) }
-        isBroken = true
-        // Its answer may be on its way already.
-        if unanswered.count == 0 { context.close(promise: nil) } else { context.fireErrorCaught(error) }
+        // Hummingbird answers it, though another answer may be on its way already, and then closes this side of the connection.
+        if isReading { isBroken = true }
+        context.fireErrorCaught(error)
     }
 
     func channelWritabilityChanged(context: ChannelHandlerContext) {
@@ -185,7 +181,7 @@ final class ConnectionWatch: ChannelDuplexHandler, RemovableChannelHandler {
     }
 
     /// Bytes that wait for the client to read.
-    private static func unreadBytes(_ context: ChannelHandlerContext) -> Int {
+    static func unreadBytes(_ context: ChannelHandlerContext) -> Int {
         (try? context.channel.syncOptions?.getOption(.bufferedWritableBytes)) ?? 0
     }
 

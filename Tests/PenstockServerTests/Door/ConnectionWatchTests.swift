@@ -85,11 +85,8 @@ import Testing
         }
         if isAnsweredBefore { try answerIt() }
         channel.pipeline.fireErrorCaught(Broken())
-        if !isAnsweredBefore {
-            #expect(throws: Broken.self) { try channel.throwIfErrorCaught() }
-            try answerIt()
-        }
-        #expect(!channel.isActive)
+        #expect(throws: Broken.self) { try channel.throwIfErrorCaught() }
+        if !isAnsweredBefore { try answerIt() }
         #expect(throws: (any Error).self) { try answerIt() }
         var heads: [HTTPResponse] = []
         while let part = try channel.readOutbound(as: HTTPResponsePart.self) {
