@@ -2,10 +2,12 @@
 #include "penstock_system.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #if defined(__GLIBC__)
 #include <malloc.h>
@@ -130,4 +132,21 @@ void penstock_use_one_arena(void) {
 #if defined(__GLIBC__)
     mallopt(M_ARENA_MAX, 1);
 #endif
+}
+
+int penstock_file_birth(const char *path, uint64_t *number, int64_t *nanoseconds) {
+#if defined(STATX_BTIME)
+    struct statx found;
+    if (statx(AT_FDCWD, path, 0, STATX_INO | STATX_BTIME, &found) != 0 || !(found.stx_mask & STATX_BTIME)) return -1;
+    *number = found.stx_ino;
+    *nanoseconds = found.stx_btime.tv_sec * 1000000000 + found.stx_btime.tv_nsec;
+#elif defined(__APPLE__)
+    struct stat found;
+    if (stat(path, &found) != 0) return -1;
+    *number = found.st_ino;
+    *nanoseconds = found.st_birthtimespec.tv_sec * 1000000000 + found.st_birthtimespec.tv_nsec;
+#else
+    return -1;
+#endif
+    return 0;
 }

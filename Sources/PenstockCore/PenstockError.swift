@@ -66,7 +66,8 @@ public struct PenstockError: Error, Sendable, CustomStringConvertible {
         /// The file's schema is older than this program reads, or older than its own where it was told not to migrate;
         /// `penstock migrate` brings it up to date.
         public static let olderSchema = Code(rawValue: "olderSchema")
-        /// The file was removed, renamed or replaced while it was open. Close the store, and open the path again.
+        /// The file was removed, renamed or replaced while it was open, by this program or by one that has left its write-ahead log.
+        /// Close the store, move the log away, and open the path again.
         public static let fileReplaced = Code(rawValue: "fileReplaced")
         /// The file, or its folder, cannot be written or read, or it was opened only to be read.
         public static let readOnly = Code(rawValue: "readOnly")

@@ -64,7 +64,8 @@ public final class SQLiteStore: SQLStore {
     /// ``SQLiteReader`` opens a file that is only to be read.
     ///
     /// - Throws: ``PenstockError`` with code `notFound`, `notADatabase`, `newerSchema`, `olderSchema`, `readOnly`,
-    ///   `diskFull`, `corrupt` or `busy`; `invalidInput` when `path` is none.
+    ///   `diskFull`, `corrupt` or `busy`; `fileReplaced` when the write-ahead log beside the file is that of one that was there
+    ///   before; `invalidInput` when `path` is none.
     public static func open(path: String, options: Options = Options()) async throws -> SQLiteStore {
         try await DatabasePath.use(path) { path in
             let pool = try OpenFile.pool(
@@ -82,7 +83,8 @@ public final class SQLiteStore: SQLStore {
     /// - Throws: as ``open(path:options:)``.
     public static func open(pool: DatabasePool, options: Options = Options()) async throws -> SQLiteStore {
         try await DatabasePath.use(pool.path) { path in
-            try SQLiteStore(pool, path: path, ownsPool: false, options)
+            try FileIdentity.refuseOtherLog(path)
+            return try SQLiteStore(pool, path: path, ownsPool: false, options)
         }
     }
 
@@ -96,6 +98,7 @@ public final class SQLiteStore: SQLStore {
             if ownsPool { try OpenFile.keepUnwrittenPages(database) }
         }
         folder = try SharedFolder(besideDatabaseAt: path)
+        try LogOwner.record(at: path, in: folder)
         let (time, random) = (options.time, options.random)
         let writerLock = try WriterLock(folder)
         let timings = WriteTimings()

@@ -105,10 +105,12 @@ import Testing
     }
 
     /// As after a restore by root of what was another user's.
-    @Test(.enabled(if: isRoot, "Only root gives files away."), arguments: ["", "/writer-lock", "/writers-3"])
+    @Test(
+        .enabled(if: isRoot, "Only root gives files away."),
+        arguments: ["", "/writer-lock", "/writers-3", "/log-owner"])
     func whatTheDatabasesOwnerCannotUseIsGivenToThem(name: String) async throws {
         chown(path, Self.nobody, Self.nobody)
-        for file in ["", "/writer-lock", "/writers-3", "/doorbell-2"] where file != name {
+        for file in ["", "/writer-lock", "/writers-3", "/doorbell-2", "/log-owner"] where file != name {
             chown(side + file, Self.nobody, Self.nobody)
         }
         try await expectMended(

@@ -22,7 +22,7 @@ import Testing
         #expect(try mode(of: path + "-wal") == 0o600)
         #expect(try mode(of: path + "-penstock") == 0o700)
         let files = try FileManager.default.contentsOfDirectory(atPath: path + "-penstock")
-        #expect(files.count == 4, "A doorbell, the writers' lock and slots, and one worker: \(files)")
+        #expect(files.count == 5, "A doorbell, the writers' lock and slots, whose log it is, and one worker: \(files)")
         for file in files {
             #expect(try mode(of: path + "-penstock/" + file) == 0o600, "\(file)")
         }

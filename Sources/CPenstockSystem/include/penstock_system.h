@@ -22,6 +22,10 @@ int penstock_start_thread(const char *name, size_t stack_bytes, void (*body)(voi
 // Makes up to `count` threads that are there at the same time, and ends them. Returns how many the system has made.
 int penstock_count_threads(int count);
 
+// Of the file at `path`: its number, and when it was made, in nanoseconds since 1970. Returns 0; -1 when there is none,
+// or when its file system does not know when it was made.
+int penstock_file_birth(const char *path, uint64_t *number, int64_t *nanoseconds);
+
 // Has all threads that are made from now on take memory from where the first one does. With glibc each thread has an arena of its
 // own otherwise, and asks the system for nearly every page of it.
 void penstock_use_one_arena(void);

@@ -9,11 +9,11 @@ import PenstockCore
 /// | `writer-lock` | locked by the one process that may write (``WriterLock``) |
 /// | `writers-3` | the slots at which the others wait (``WriterSlots``) |
 /// | `doorbell-2` | whom to wake for what (``DoorbellBoard``) |
+/// | `log-owner` | which file SQLite's log beside the database belongs to (``LogOwner``) |
 /// | `worker-UUID` | locked by a worker's process as long as it lives (``WorkerLock``) |
 ///
 /// None of these locks lies on the database or its `-shm`: a process that closes any descriptor of those drops all of
-/// SQLite's own locks on them. Nothing in the folder outlives its use. It can be deleted when no process has the database
-/// open.
+/// SQLite's own locks on them. The folder can be deleted when no process has the database open.
 ///
 /// The users that can open the database may use the folder, and no others: its files have the database's mode and group, and are
 /// given to its owner when root makes them, as SQLite does with its companions. A folder or a file that another user could have

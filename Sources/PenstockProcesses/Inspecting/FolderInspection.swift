@@ -46,7 +46,7 @@ package struct FolderInspection {
         var faults = flaws(at: folder.path, isFolder: true)
         // In a folder that may be anybody's nothing is looked at.
         if case .foreign = faults.first?.kind { return faults }
-        faults += flaws(at: folder.file(WriterLock.fileName), isFolder: false)
+        for name in [WriterLock.fileName, LogOwner.fileName] { faults += flaws(at: folder.file(name), isFolder: false) }
         for layout in Self.layouts {
             let path = folder.file(layout.fileName)
             let flaws = flaws(at: path, isFolder: false)

@@ -42,10 +42,12 @@ enum DatabasePath {
 
     /// The path of the file that `path` leads to, free of links: SQLite's companions and the workers' locks lie there.
     ///
-    /// - Throws: `notFound` when there is none, `notADatabase` when it cannot be one, `corrupt` when it was cut to nothing.
+    /// - Throws: `notFound` when there is none, `notADatabase` when it cannot be one, `corrupt` when it was cut to nothing, `fileReplaced`
+    ///   when another file's write-ahead log lies beside it.
     static func existing(_ path: String) throws -> String {
         let path = try resolved(path)
         _ = try FileIdentity(of: path)
+        try FileIdentity.refuseOtherLog(path)
         return path
     }
 
@@ -153,10 +155,7 @@ struct FileIdentity: Equatable {
     /// Throws `fileReplaced` when another file, or none, is at `path` now, and `corrupt` when it has lost all its bytes.
     func requireStill(at path: String) throws {
         guard let status = Self.status(of: path), FileIdentity(status) == self else {
-            throw PenstockError(
-                .fileReplaced,
-                "\(path) was removed or replaced while it was open; stop its programs, move \(path)-wal and \(path)-shm away, which "
-                    + "belong to the file that was there, and start again.")
+            throw Self.replaced(path)
         }
         // What a connection has in memory still looks whole.
         if status.st_size == 0, !isEmpty {
@@ -164,6 +163,18 @@ struct FileIdentity: Equatable {
                 .corrupt,
                 "\(path) was cut to 0 bytes while it was open; stop its programs and restore it from a copy.")
         }
+    }
+
+    /// Throws `fileReplaced` when the write-ahead log beside the file at `path` belongs to one that was there before.
+    static func refuseOtherLog(_ path: String) throws {
+        if LogOwner.isAnother(at: path) { throw replaced(path) }
+    }
+
+    private static func replaced(_ path: String) -> PenstockError {
+        PenstockError(
+            .fileReplaced,
+            "\(path) was removed or replaced while it was open; stop its programs, move \(path)-wal and \(path)-shm away, which "
+                + "belong to the file that was there, and start again.")
     }
 
     /// The size of the file at `path`; 0 when there is none.

@@ -49,6 +49,7 @@ enum OpenFile {
         if createIfMissing, FileIdentity.status(of: path) == nil, errno == ENOENT { return try createPrivately(path) }
         _ = try FileIdentity(of: path)
         guard access(path, W_OK) == 0 else { throw SystemErrors.failure("\(path) cannot be written", errno) }
+        try FileIdentity.refuseOtherLog(path)
     }
 
     /// Makes the empty file with mode 0600. SQLite gives its companions the mode of the database.

@@ -36,13 +36,15 @@ final class ReadOnlyFile: Sendable {
     /// Looks at the file at `path`, which is resolved.
     ///
     /// - Parameter refuse: throws when the file cannot be used; `nil`: unless it has the tables that reading asks for.
-    /// - Throws: `notFound`, `notADatabase`, `newerSchema`, `olderSchema`, `readOnly` when it may not be read.
+    /// - Throws: `notFound`, `notADatabase`, `newerSchema`, `olderSchema`, `readOnly` when it may not be read, `fileReplaced` when
+    ///   another file's write-ahead log lies beside it.
     init(_ path: String, busyMax: Duration, refuse: (@Sendable (Database) throws -> Void)? = nil) throws {
         self.path = path
         self.busyMax = busyMax
         self.refuse = refuse ?? { try SchemaMigrator(path: path).refuseUnreadable($0) }
         identity = try FileIdentity(of: path)
         guard access(path, R_OK) == 0 else { throw SystemErrors.failure("\(path) cannot be read", errno) }
+        try FileIdentity.refuseOtherLog(path)
         try read { _ in }
     }
 
