@@ -130,7 +130,8 @@ public enum ScheduleChange: Sendable {
     case pause
     /// Fires again, from now on. What would have fired meanwhile is not missed.
     case resume
-    /// Enqueues its message now, whatever the spec says and though it is paused. Its next firing stays what it was.
+    /// Enqueues its message now, whatever the spec says and though it is paused. Its next firing stays what it was. Where a message has its
+    /// key already, the first firing of the answer says so (`skipped`), and it is not on record.
     case run
     /// Removes it. Its messages stay.
     case remove

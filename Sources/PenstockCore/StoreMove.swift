@@ -26,6 +26,11 @@ public struct StoreMove: Hashable, Sendable {
         self.target = target
     }
 
+    /// What whoever would change the store is told, and whoever waits there for what will not come.
+    package var refusal: PenstockError {
+        PenstockError(.storeMoved, "The queues of \(source) \(predicate) to \(target); \(advice).")
+    }
+
     /// What it means for whoever looks, without a full stop. The target is named as it is, and may have any character.
     package var statement: String { statement(target) }
 

@@ -56,6 +56,12 @@ final class StoreHandle: Sendable {
             of: queue, after: token, within: min(left ?? storage.lookInterval, storage.lookInterval))
     }
 
+    /// Throws `storeMoved` when nothing of `queue` changes in this store any more. While workers may settle what they have, that may be
+    /// what is waited for.
+    func refuseMoved(_ queue: QueueName) async throws {
+        if let move = try await storage.status(of: queue).move, move.phase != .draining { throw move.refusal }
+    }
+
     private func waitForChange(
         of queue: QueueName, after token: Wakeups.Token, within interval: Duration
     ) async throws {

@@ -64,6 +64,8 @@ public struct LogSequence<Element: Sendable>: AsyncSequence, Sendable {
         let log: LogSequence
         private var pages: MessagePages?
         private var page: ArraySlice<MessageRecord> = []
+        /// Whether the last page was empty, and waited for.
+        private var hasWaited = false
 
         init(log: LogSequence) {
             self.log = log
@@ -71,7 +73,7 @@ public struct LogSequence<Element: Sendable>: AsyncSequence, Sendable {
 
         /// The next message, once there is one; `nil` after the last one, unless the reading follows.
         ///
-        /// - Throws: what the store throws; `CancellationError` when the task is cancelled.
+        /// - Throws: what the store throws; `storeMoved` when the queues have gone to another store; `CancellationError` when the task is cancelled.
         public mutating func next(
             isolation: isolated (any Actor)? = #isolation
         ) async throws -> LogEntry<Element>? {
@@ -87,9 +89,13 @@ public struct LogSequence<Element: Sendable>: AsyncSequence, Sendable {
                 self.pages = pages
                 if page.isEmpty {
                     guard let token else { return nil }
+                    // A wait that ends with nothing new may have ended because the queues go to another store.
+                    if hasWaited { try await log.queue.handle.refuseMoved(log.queue.name) }
+                    hasWaited = true
                     try await log.queue.handle.waitForChange(of: log.queue.name, after: token)
                 }
             }
+            hasWaited = false
             return page.popFirst().map { LogEntry(record: $0, codec: log.queue.codec) }
         }
     }

@@ -18,7 +18,8 @@ extension Queue {
     ///   - timeout: how long to wait; `nil`: for ever.
     /// - Returns: what it gave; `nil` when it is done and gave nothing.
     /// - Throws: `PenstockError` with code `messageDead`, `messageCancelled` or `messageDropped` when it ended in another way;
-    ///   `unknownMessage` when the queue has no such message, or retention has let it go; `timedOut`; `undecodable`.
+    ///   `unknownMessage` when the queue has no such message, or retention has let it go; `timedOut`; `undecodable`; `storeMoved` when
+    ///   the queues go to another store, where the message can be waited for.
     public func result<Value: Decodable>(
         of sequence: SequenceNumber, as type: Value.Type, timeout: Duration? = nil
     ) async throws -> Value? {
@@ -35,7 +36,7 @@ extension StoreHandle {
     func result(of sequence: SequenceNumber, in queue: QueueName, _ timeout: Duration?) async throws -> [UInt8]? {
         let deadline = timeout.map { time.boot + $0 }
         let query = MessageQuery(queue: queue, sequences: [sequence], limit: 1, withAttempts: true)
-        var isExpected = false
+        var (isExpected, hasWaited) = (false, false)
         do {
             while true {
                 // The token comes before the look: a ring in between is not lost.
@@ -57,8 +58,11 @@ extension StoreHandle {
                     isExpected = true
                     if isFirst || state.isFinished { continue }
                 }
+                // A wait that ends with nothing new may have ended because the queues go to another store.
+                if hasWaited { try await refuseMoved(queue) }
                 let moment = hasExpired ? nil : expiry
                 try await within(deadline, time) { try await self.waitForChange(of: queue, after: token, orAt: moment) }
+                hasWaited = true
             }
         } catch is DeadlinePassed {
             throw PenstockError(

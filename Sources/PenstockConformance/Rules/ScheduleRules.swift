@@ -10,6 +10,7 @@ enum ScheduleRules {
         "another spec counts from now": replaced,
         "another message keeps what is due": otherMessage,
         "is run by hand, and keeps its next firing": runByHand,
+        "is run by hand while its key is held, and loses no firing": runInVain,
         "is removed by name, and with its queue": removed,
         "goes by the clocks of its zone": zones,
         "its message is what was asked for, and may be put off": message,
@@ -138,6 +139,22 @@ enum ScheduleRules {
         try await store.schedule(nightly, .run)
         #expect(try await store.schedules(other).first?.firedCount == 0)
         #expect(try await store.status(of: .jobs).queues.first?.depths.ready == 1)
+    }
+
+    /// What is on record as a firing by the spec counts as fired, and all before it.
+    static func runInVain(_ bench: Bench) async throws {
+        let store = try await open(bench)
+        try await store.schedule(nightly, .put(schedule("* * * * *", key: "nightly"), replacing: false))
+        bench.time.advance(by: .seconds(60))
+        let first = try await store.takeOne()
+        bench.time.advance(by: .seconds(90))
+        let told = try await store.schedule(nightly, .run)
+        #expect(told?.firings.map(\.outcome) == [.skipped, .enqueued] && told?.firedCount == 1)
+        #expect(told?.firings.first?.sequence == first.sequence && told?.firings.first?.due == bench.time.now)
+        #expect(try await store.schedules(nightly).first?.firings.map(\.outcome) == [.enqueued])
+        _ = try await store.give(.done, for: first)
+        #expect(try await store.take(10).count == 1)
+        #expect(try await store.schedules(nightly).first?.firings.map(\.outcome) == [.enqueued, .enqueued])
     }
 
     static func removed(_ bench: Bench) async throws {

@@ -8,6 +8,7 @@ package enum Scheduling {
         _ change: ScheduleChange, _ name: ScheduleName, in transaction: Transaction
     ) throws -> ScheduleRecord? {
         let connection = transaction.connection
+        var skipped: FiringRecord?
         if case .put(let schedule, let isReplacing) = change {
             try put(schedule, name, isReplacing: isReplacing, in: transaction)
         } else {
@@ -16,7 +17,7 @@ package enum Scheduling {
             case .put: break
             case .pause: try connection.run(setPaused, .integer(row.id), 1)
             case .resume: if row.isPaused { try connection.run(setPaused, .integer(row.id), 0) }
-            case .run: try run(row, in: transaction)
+            case .run: skipped = try run(row, in: transaction)
             case .remove:
                 try connection.run(delete, .integer(row.id))
                 try transaction.queuesChanged()
@@ -29,7 +30,9 @@ package enum Scheduling {
             try Firing.reckon(row, in: transaction)
         }
         transaction.ringAll(row.schedule.queue)
-        return try record(name, connection)
+        var record = try record(name, connection)
+        if let skipped { record?.firings.insert(skipped, at: 0) }
+        return record
     }
 
     /// The schedules by name: one, or all.
@@ -93,18 +96,23 @@ package enum Scheduling {
         try transaction.queuesChanged()
     }
 
-    private static func run(_ row: ScheduleRow, in transaction: Transaction) throws {
+    /// - Returns: what is told, and not kept, of a run of which no message came: on record it would be a firing that was due by the spec.
+    private static func run(_ row: ScheduleRow, in transaction: Transaction) throws -> FiringRecord? {
         let connection = transaction.connection
         let (outcome, sequence) = try Firing.accept(row.schedule.message, of: row, in: transaction)
         if outcome == .queueFull {
             throw PenstockError(
                 .queueFull, "The queue '\(row.schedule.queue)' is full; try again when some messages are worked.")
         }
+        let now = transaction.now
+        guard outcome == .enqueued else {
+            return FiringRecord(due: now, firedAt: now, outcome: outcome, sequence: sequence.map { SequenceNumber($0) })
+        }
         try connection.run(
-            Firing.insertFiring, .integer(row.id), .integer(transaction.now.microseconds),
-            .integer(transaction.now.microseconds),
-            .text((outcome == .enqueued ? FiringRecord.Outcome.byHand : outcome).rawValue), Value(sequence))
-        try Firing.keep(row, firedCount: outcome == .enqueued ? 1 : 0, in: connection)
+            Firing.insertFiring, .integer(row.id), .integer(now.microseconds), .integer(now.microseconds),
+            .text(FiringRecord.Outcome.byHand.rawValue), Value(sequence))
+        try Firing.keep(row, firedCount: 1, in: connection)
+        return nil
     }
 
     private static let selectNamed = Query(

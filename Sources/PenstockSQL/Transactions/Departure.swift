@@ -52,9 +52,7 @@ package struct Departure: Sendable {
     }
 
     /// What whoever would change the store is told.
-    package var refusal: PenstockError {
-        PenstockError(.storeMoved, "The queues of \(move.source) \(move.predicate) to \(target); \(move.advice).")
-    }
+    package var refusal: PenstockError { move.refusal }
 
     /// The column is found outside where the table has none, as in a file of an older schema that is only read.
     private static let readPhase = Query(

@@ -29,6 +29,7 @@ extension MemoryState {
             return try put(schedule, name, isReplacing: isReplacing, at: moment)
         }
         guard let known = schedules[name] else { throw PenstockError.unknown(name) }
+        var skipped: FiringRecord?
         switch change {
         case .put: break
         case .pause: schedules[name]?.isPaused = true
@@ -37,14 +38,16 @@ extension MemoryState {
                 schedules[name]?.isPaused = false
                 reckon(name, after: max(moment.now, known.reckonedFrom))
             }
-        case .run: try run(name, known, at: moment)
+        case .run: skipped = try run(name, known, at: moment)
         case .remove:
             schedules[name] = nil
             return nil
         }
         beginAnewIfAhead(name, at: moment)
         ring(known.schedule.queue)
-        return schedules[name].map { record(name, $0) }
+        var record = schedules[name].map { self.record(name, $0) }
+        if let skipped { record?.firings.insert(skipped, at: 0) }
+        return record
     }
 
     func schedules(_ name: ScheduleName?) throws(PenstockError) -> [ScheduleRecord] {
@@ -142,20 +145,21 @@ extension MemoryState {
         schedules[name]?.firings.removeAll { $0.due > moment.now + ClockAhead.most && $0.due < newest }
     }
 
+    /// - Returns: what is told, and not kept, of a run of which no message came.
     private mutating func run(
         _ name: ScheduleName, _ known: MemorySchedule, at moment: Moment
-    ) throws(PenstockError) {
+    ) throws(PenstockError) -> FiringRecord? {
         _ = try openQueue(known.schedule.queue)
         let (outcome, sequence) = accept(known.schedule.message, of: known.schedule, at: moment)
         if outcome == .queueFull {
             throw PenstockError(
                 .queueFull, "The queue '\(known.schedule.queue)' is full; try again when some messages are worked.")
         }
-        keep(
-            name,
-            FiringRecord(
-                due: moment.now, firedAt: moment.now, outcome: outcome == .enqueued ? .byHand : outcome,
-                sequence: sequence))
+        var firing = FiringRecord(due: moment.now, firedAt: moment.now, outcome: outcome, sequence: sequence)
+        guard outcome == .enqueued else { return firing }
+        firing.outcome = .byHand
+        keep(name, firing)
+        return nil
     }
 
     private mutating func accept(

@@ -204,19 +204,25 @@ final class LogHub<Value: Sendable>: Sendable {
 
     /// Reads the log on until it ends for good, or the task is cancelled.
     private func follow(_ access: LogAccess<Value>, _ run: Machine.Run) async throws -> LogEnding? {
+        var hasWaited = false
         while true {
             try Task.checkCancellation()
             // The token comes before the look, so that a ring in between is not lost.
             let token = access.storage.changes.token(for: access.name)
             let read = try await readOn(access, run)
             if read.isAtEnd, let end = read.end { return RecordedFailure.ending(of: end) }
-            if read.isAtEnd { try await access.handle.waitForChange(of: access.name, after: token) }
+            if read.isAtEnd {
+                // A wait that ends with nothing new may have ended because the queues go to another store.
+                if hasWaited, read.isEmpty { try await access.handle.refuseMoved(access.name) }
+                try await access.handle.waitForChange(of: access.name, after: token)
+            }
+            hasWaited = read.isAtEnd
         }
     }
 
     private func readOn(
         _ access: LogAccess<Value>, _ run: Machine.Run
-    ) async throws -> (isAtEnd: Bool, end: CursorRecord?) {
+    ) async throws -> (isAtEnd: Bool, isEmpty: Bool, end: CursorRecord?) {
         if tail == nil {
             let place = try await access.end()
             perform { $0.begin(at: place, by: run) }
@@ -224,6 +230,6 @@ final class LogHub<Value: Sendable>: Sendable {
         guard let reach = tail?.reach else { throw CancellationError() }
         let (stretch, end) = try await access.read(from: reach)
         perform { $0.extend(stretch.items, reach: stretch.reach, by: run) }
-        return (stretch.isAtEnd, end)
+        return (stretch.isAtEnd, stretch.items.isEmpty, end)
     }
 }

@@ -1,0 +1,46 @@
+import Penstock
+import PenstockCore
+import PenstockSQL
+import PenstockSQLite
+import PenstockTestKit
+import Testing
+
+/// Whoever waits in a store for what will not come there is told where the queues go.
+@Suite(.timeLimit(.minutes(1))) struct MovedWaitTests {
+    private let folder = TemporaryFolder()
+    private let time = ManualTime()
+
+    private func code(_ body: () async throws -> Void) async -> PenstockError.Code? {
+        do {
+            try await body()
+            return nil
+        } catch {
+            return (error as? PenstockError)?.code
+        }
+    }
+
+    @Test func waitsEndWhenTheQueuesMove() async throws {
+        let options = SQLiteStore.Options(time: time)
+        let old = try await SQLiteStore.open(path: folder.file("old.db"), options: options)
+        let new = try await SQLiteStore.open(path: folder.file("new.db"), options: options)
+        let store = PenstockStore(old, options: .init(time: time))
+        let queue = try await store.queue("q", of: Int.self)
+        let subject = AsyncDurableReplaySubject(bufferSize: 3, in: try await store.queue("log", of: Int.self))
+        let number = try await queue.enqueue(1).sequence
+        let waits: [@Sendable () async throws -> Void] = [
+            { _ = try await queue.result(of: number, as: Int.self) },
+            { for try await _ in queue.log(follow: true) {} },
+            { for try await _ in subject {} },
+        ]
+        try await withThrowingTaskGroup(of: PenstockError.Code?.self) { group in
+            for wait in waits { group.addTask { await code(wait) } }
+            try await old.changes.waitForWaiters(count: waits.count)
+            _ = try await old.copy(to: new, StoreCopy(source: "old.db", target: "new.db")) { _ in }
+            // No clock moves: each of them is woken.
+            for try await end in group { #expect(end == .storeMoved) }
+        }
+        #expect(await code { _ = try await queue.result(of: number, as: Int.self) } == .storeMoved)
+        try await old.close()
+        try await new.close()
+    }
+}
