@@ -5,7 +5,22 @@ import Penstock
 enum QueueCompletion {
     static let names = CompletionKind.custom { words, _, prefix in
         let names = (try? await names(in: file(of: words))) ?? []
-        return names.filter { $0.hasPrefix(prefix) }
+        return names.filter { $0.hasPrefix(prefix) && isPlain($0) }
+    }
+
+    /// Whether no shell takes anything in a name for its own. bash expands what a program gives it to complete with, so that it
+    /// would run what a queue's name says in `$(...)`.
+    private static func isPlain(_ name: String) -> Bool {
+        !name.hasPrefix("-")
+            && name.utf8.allSatisfy { byte in
+                switch byte {
+                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                    UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: "-"),
+                    0x80...:
+                    true
+                default: false
+                }
+            }
     }
 
     private static func file(of words: [String]) -> StoreFile {

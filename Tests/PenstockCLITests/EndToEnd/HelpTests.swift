@@ -66,9 +66,14 @@ struct HelpTests {
         let tool = try await Tool.withQueue()
         try await tool.succeed(["queue", "create", "quick"])
         try await tool.succeed(["queue", "create", "slow"])
+        // bash runs what stands in some of them.
+        for name in ["q$(id>OWNED)", "q`id`", "q'", "q;id", "q x", "q\\", "q\"", "q>x", "q*", "q:x"] {
+            try await tool.succeed(["queue", "create", name])
+        }
         let outcome = try await tool.succeed([
             "---completion", "enqueue", "--", "positional@0", "2", "1", "penstock", "enqueue", "q",
         ])
+        // Names of the other kind are written in full.
         #expect(outcome.lines == ["q", "quick"])
     }
 
