@@ -62,6 +62,8 @@ enum Arriving {
     /// Writes the rows of a batch, if the move has come just so far.
     static func take(_ batch: CopyBatch, of moveID: String, in transaction: Transaction) throws {
         let place = try self.place(of: moveID, at: batch.from, in: transaction)
+        // Before anything is written: a refusal undoes nothing.
+        for (table, rows) in batch.parts { try refuseClash(of: table, rows, place, transaction.connection) }
         for (table, rows) in batch.parts {
             try table.write(rows, place, transaction.connection)
             guard let state = MessageState(rawValue: table.name) ?? (table.name == "outcome" ? .done : nil) else {
@@ -91,6 +93,26 @@ enum Arriving {
         try transaction.connection.run(deleteArrival, .text(moveID))
     }
 
+    /// Throws `queueExists` for a schedule or a workflow whose name the target has given to one of its own since the move began.
+    private static func refuseClash(
+        of table: CopiedTable, _ rows: [[CopiedValue]], _ place: CopyPlace, _ connection: Connection
+    ) throws {
+        guard let known = ["schedule": scheduleNamed, "workflow": workflowNamed][table.name],
+            let nameIndex = table.columns.firstIndex(where: { $0.name == "name" })
+        else { return }
+        for row in rows {
+            guard case .text(let name) = row[nameIndex] else { continue }
+            var own: Int64?
+            if case .integer(let id) = row[0], nameIndex > 0 { own = id + place.sequenceOffset }
+            if let found = try connection.first(known, .text(name), read: { $0.integer(0) }), found != own {
+                throw PenstockError(
+                    .queueExists,
+                    "The store to which the queues go has got a \(table.name) called '\(name)' of its own meanwhile; remove it there "
+                        + "and run the same `penstock copy` again, or give the copy up with `--cancel`.")
+            }
+        }
+    }
+
     /// Adds a message to its queue's depths.
     private static func count(
         _ row: [CopiedValue], of table: CopiedTable, _ state: MessageState, _ place: CopyPlace,
@@ -113,7 +135,14 @@ enum Arriving {
         of moveID: String, at place: CopyBatch.Place, in transaction: Transaction
     ) throws -> CopyPlace {
         let connection = transaction.connection
-        guard let arrival = try find(moveID, connection), !arrival.isFinished, arrival.place == place else {
+        let arrival = try find(moveID, connection)
+        if let arrival, arrival.place.position < 0 {
+            throw PenstockError(
+                .unknownQueue,
+                "A queue of this move was deleted where it was to go; give the copy up with `--cancel`, and begin it again."
+            )
+        }
+        guard let arrival, !arrival.isFinished, arrival.place == place else {
             throw PenstockError(
                 .busy, "Another `penstock copy` goes on with this move, or has ended it; let one of them do it.")
         }
@@ -127,6 +156,8 @@ enum Arriving {
         try transaction.connection.run(writePlace, .text(moveID), .integer(place.stage), .integer(place.position))
     }
 
+    private static let scheduleNamed = Query("SELECT id FROM penstock_schedule WHERE name = ?1")
+    private static let workflowNamed = Query("SELECT id FROM penstock_workflow WHERE name = ?1")
     private static let selectArrival = Query(
         """
         SELECT move_id, with_log, sequence_offset, stage, place, finished_at IS NOT NULL

@@ -29,6 +29,7 @@ enum Commanding {
                 }
                 throw PenstockError(.unknownMessage, "There is no message \(sequence) in the log; nothing was changed.")
             }
+            try entry.account.refuseArriving(in: transaction)
             if command.time != nil, entry.state == .leased {
                 asked.append(entry)
                 continue
@@ -63,6 +64,7 @@ enum Commanding {
         _ transaction: Transaction
     ) throws -> Int {
         let account = try transaction.account(of: queue)
+        try account.refuseArriving(in: transaction)
         if command == .redrive { try account.refuseDeleting(in: transaction) }
         let states = states.intersection(command.states)
         var moved = 0

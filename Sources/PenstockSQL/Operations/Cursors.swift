@@ -7,6 +7,7 @@ enum Cursors {
         _ move: CursorMove, _ name: CursorName, of queue: QueueName, in transaction: Transaction
     ) throws -> CursorRecord? {
         let account = try transaction.account(of: queue)
+        try account.refuseArriving(in: transaction)
         let known = try find(name, account, in: transaction)
         switch move {
         case .place(let sequence, let note):

@@ -19,6 +19,12 @@ enum Deleting {
     /// Begins to delete a queue: it takes nothing and gives nothing from here on.
     static func begin(_ queue: QueueName, force: Bool, in transaction: Transaction) throws {
         let account = try transaction.account(of: queue)
+        if !force {
+            try account.refuseArriving(in: transaction)
+        } else if account.isDeleting {
+            // The move by which it comes has no end then: of its messages rows would come that tell of no queue.
+            try transaction.connection.run(breakMoveOff, .integer(account.id))
+        }
         if !force, try hasOpen(account, in: transaction) {
             throw refusal(queue, openCount: try countOpen(account, in: transaction))
         }
@@ -85,6 +91,11 @@ enum Deleting {
         try transaction.connection.run(writeDeleting, .integer(account.id), .integer(isDeleting ? 1 : 0))
     }
 
+    private static let breakMoveOff = Query(
+        """
+        UPDATE penstock_arrival SET place = -1
+        WHERE finished_at IS NULL AND move_id IN (SELECT move_id FROM penstock_arriving WHERE queue_id = ?1)
+        """)
     private static let anyOpen = Query(
         """
         SELECT EXISTS (SELECT 1 FROM penstock_ready WHERE queue_id = ?1)

@@ -26,6 +26,7 @@ package enum Events {
                 throw PenstockError(
                     .illegalTransition, "\(target.what) has ended, and takes no events any more; nothing was changed.")
             }
+            try entry.account.refuseArriving(in: transaction)
             try write(event, place, in: transaction)
             if try Awaiting.name(of: sequence.rawValue, connection) == event.name.text {
                 try wake(sequence.rawValue, in: transaction)
@@ -41,6 +42,7 @@ package enum Events {
                     .illegalTransition,
                     "\(target.what) has ended, and takes no events any more; nothing was changed.")
             }
+            try Workflows.refuseArriving(id, in: transaction)
             try write(event, place, in: transaction)
             transaction.cascade.note(eventFor: id)
             try Cascade.perform(in: transaction)

@@ -18,6 +18,7 @@ enum Pruning {
     ) throws -> Step {
         var names: [QueueName]
         if let queue = request.queue {
+            try transaction.account(of: queue).refuseArriving(in: transaction)
             names = [queue]
         } else {
             names = try transaction.connection.all(selectNames) { QueueName(stored: $0.text(0) ?? "") }
@@ -34,6 +35,7 @@ enum Pruning {
         var look = RetentionLook(at: place ?? RetentionLook.Place(queue: first))
         for name in names where !hasMore {
             let account = try transaction.account(of: name)
+            if try account.isArriving(in: transaction) { continue }
             let retention = request.retention ?? account.policy.retention
             look.begin(name)
             if try UniqueKeys.forgetElapsed(of: account, limit: stepMax, in: transaction) { hasMore = true }

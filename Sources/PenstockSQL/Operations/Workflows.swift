@@ -52,6 +52,7 @@ package enum Workflows {
     package static func cancel(_ name: WorkflowName, in transaction: Transaction) throws -> Int {
         let connection = transaction.connection
         guard let id = try find(name, connection) else { throw PenstockError.unknown(name) }
+        try refuseArriving(id, in: transaction)
         let openCount = try connection.first(countOpen, .integer(id)) { Int($0.integer(0)) } ?? 0
         if openCount > 0 {
             try connection.run(setCancelled, .integer(id), .integer(transaction.now.microseconds))
@@ -59,6 +60,14 @@ package enum Workflows {
             try Cascade.perform(in: transaction)
         }
         return openCount
+    }
+
+    /// Throws `queueDeleting` when the tasks of a workflow are copied here, and not all of them are there.
+    static func refuseArriving(_ id: Int64, in transaction: Transaction) throws {
+        guard let queue = try transaction.connection.first(selectQueue, .integer(id), read: { $0.integer(0) }) else {
+            return
+        }
+        try transaction.account(id: queue)?.refuseArriving(in: transaction)
     }
 
     /// Adds tasks to the workflow of a task that is about to be done. Nothing is written when it throws.
@@ -147,6 +156,11 @@ package enum Workflows {
         WHERE task.workflow_id = ?1 AND NOT EXISTS (SELECT 1 FROM penstock_outcome AS outcome
             WHERE outcome.queue_id = log.queue_id AND outcome.sequence = log.sequence)
         """
+    private static let selectQueue = Query(
+        """
+        SELECT log.queue_id FROM penstock_task AS task JOIN penstock_log AS log ON log.sequence = task.sequence
+        WHERE task.workflow_id = ?1 LIMIT 1
+        """)
     private static let countOpen = Query("SELECT count(*) \(open)")
     // From the last task on: it is mostly the one that ends last.
     private static let anyOpen = Query("SELECT 1 \(open) ORDER BY task.sequence DESC LIMIT 1")

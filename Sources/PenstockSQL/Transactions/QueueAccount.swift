@@ -45,15 +45,27 @@ package final class QueueAccount {
     /// here, and not all of it is there.
     package func refuseDeleting(in transaction: Transaction) throws {
         guard isDeleting else { return }
-        if let source = try transaction.connection.first(Self.readSource, .integer(id), read: { $0.text(0) }) {
-            throw PenstockError(
-                .queueDeleting,
-                "The queue '\(name)' is being copied here from \(source ?? "another store"), and takes nothing before all of it is "
-                    + "there; run the same `penstock copy` again if none is at it.")
-        }
+        try refuseArriving(in: transaction)
         throw PenstockError(
             .queueDeleting,
             "The queue '\(name)' is being deleted; wait until it is gone, or finish it with `penstock queue delete`.")
+    }
+
+    /// Whether the queue is copied here, and not all of it is there: nobody but the copy changes anything of it.
+    package func isArriving(in transaction: Transaction) throws -> Bool {
+        guard isDeleting else { return false }
+        return try transaction.connection.first(Self.readSource, .integer(id)) { _ in true } ?? false
+    }
+
+    /// Throws `queueDeleting` when the queue is copied here, and not all of it is there: what has come is compared with its source.
+    package func refuseArriving(in transaction: Transaction) throws {
+        guard isDeleting,
+            let source = try transaction.connection.first(Self.readSource, .integer(id), read: { $0.text(0) })
+        else { return }
+        throw PenstockError(
+            .queueDeleting,
+            "The queue '\(name)' is being copied here from \(source ?? "another store"), and takes nothing before all of it is "
+                + "there; run the same `penstock copy` again if none is at it.")
     }
 
     /// Rings once this is committed, as so many messages more can be claimed, or the log has changed.
