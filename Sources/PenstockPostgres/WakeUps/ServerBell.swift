@@ -157,7 +157,6 @@ final class ServerBell: Sendable {
                 if hasHeard || host?.listener.hasEverLooked == true { ringForAll() }
                 hasHeard = true
             }
-            isGood()
             let (rings, isStopping, waits) = state.withLock { state in
                 defer { state.rings = [:] }
                 return (state.rings, state.isStopping, state.waits)
@@ -170,6 +169,7 @@ final class ServerBell: Sendable {
                     throw error
                 }
             }
+            isGood()
             if isStopping { return }
             var isOwnHost = false
             for notification in server.notifications() {
@@ -225,10 +225,21 @@ final class ServerBell: Sendable {
     private var channel: String { "penstock:" + sessions.address.schema }
 
     private func send(_ rings: [Int: Ring], _ server: ServerConnection) throws {
-        let text = rings.map { "\($0.key)\($0.value.code)" }.joined(separator: ",")
-        try server.run(
-            "SELECT pg_notify(\(ServerConnection.quoted(text: channel)), \(ServerConnection.quoted(text: mark + text)))"
-        )
+        let channel = ServerConnection.quoted(text: channel)
+        let calls = Self.payloads(of: rings, mark).map { "pg_notify(\(channel), \(ServerConnection.quoted(text: $0)))" }
+        try server.run("SELECT \(calls.joined(separator: ", "))")
+    }
+
+    /// What is sent for rings: as few payloads as the server takes.
+    static func payloads(of rings: [Int: Ring], _ mark: String) -> [String] {
+        rings.reduce(into: []) { payloads, ring in
+            let code = "\(ring.key)\(ring.value.code)"
+            if let last = payloads.last, last.utf8.count + 1 + code.utf8.count <= payloadBytesMax {
+                payloads[payloads.count - 1] += "," + code
+            } else {
+                payloads.append(mark + code)
+            }
+        }
     }
 
     /// Whether no other machine's process hears the server.
@@ -264,6 +275,8 @@ final class ServerBell: Sendable {
     }
 
     private static let mark = "#"
+    /// Bytes of a payload: NOTIFY takes fewer than 8,000 (https://www.postgresql.org/docs/15/sql-notify.html).
+    static let payloadBytesMax = 7999
     /// How many messages a statement is taken to have brought, which does not say.
     private static let statementMessages = 64
     private static let pingEvery = Duration.seconds(5)
