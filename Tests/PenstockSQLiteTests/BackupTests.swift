@@ -125,6 +125,7 @@ import Testing
             #expect((try? bytes(of: path)) == before)
         }
         try await expectRefusal(of: harness.path)
+        for end in ["-wal", "-shm", "-journal", "-penstock"] { try await expectRefusal(of: harness.path + end) }
         symlink(harness.path, folder.file("link.db"))
         try await expectRefusal(of: folder.file("link.db"))
         try Data("a letter".utf8).write(to: URL(filePath: target))

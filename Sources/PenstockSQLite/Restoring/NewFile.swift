@@ -22,6 +22,7 @@ struct NewFile {
     ///   - replaces: whether it takes the place of a file that has its name.
     /// - Throws: `fileExists`, `readOnly`, `diskFull` and so on.
     init(for path: String, purpose: String, replaces: Bool = false) throws {
+        try LeftFiles.refuseCompanion(path)
         self.path = path
         self.replaces = replaces
         try Self.refuseExisting(path, replaces: replaces)
@@ -125,6 +126,19 @@ private enum LeftFiles {
                 file == prefix + id.uuidString.lowercased()
             else { continue }
             removeIfLeft("\(folder)/\(file)")
+        }
+    }
+
+    /// Throws `fileExists` for the name of what SQLite, or Penstock, has beside a database that is there: they would take the file for
+    /// their own, and remove it.
+    static func refuseCompanion(_ path: String) throws {
+        for end in companions + ["-penstock"] where path.hasSuffix(end) {
+            let database = String(path.dropLast(end.count))
+            var status = stat()
+            if lstat(database, &status) == 0 {
+                throw PenstockError(
+                    .fileExists, "\(path) is a name of what belongs to the database \(database); name another file.")
+            }
         }
     }
 
