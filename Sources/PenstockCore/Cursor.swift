@@ -32,6 +32,9 @@ extension CursorName {
     /// How the names of cursors begin whose notes are what an operator has said of their queue; nobody reads the log by them.
     package static let settingsPrefix = "amazon-sqs."
 
+    /// The cursor whose place is the end of a log that has ended for good: nobody adds to it from then on.
+    package static var completion: CursorName { CursorName(stored: "penstock.completion") }
+
     /// Whether the cursor's note is what an operator has said of the queue, so that only an operator may change it.
     package var isOfSettings: Bool { text.utf8.starts(with: Self.settingsPrefix.utf8) }
 }

@@ -81,8 +81,8 @@ struct Cursors: Sendable {
 }
 
 extension CursorName {
-    /// What whoever places, moves or removes the cursor must be allowed.
-    var scope: Scope { isOfSettings ? .operate : .consume }
+    /// What whoever places, moves or removes the cursor must be allowed. To end a log for all is for those who may add to it.
+    var scope: Scope { isOfSettings ? .operate : self == .completion ? .produce : .consume }
 }
 
 extension CursorRecord {

@@ -49,7 +49,8 @@ struct LogFeed: Sendable {
         var end: SequenceNumber?
         if format == .events { try await writer.write(Self.comment) }
         var silence = Patience(Self.silenceMax, time)
-        while left > 0 {
+        // A token that is taken back reads nothing more.
+        while left > 0, context.isStillAllowed {
             // The token comes before the look, so that a ring in between is not lost.
             let token = store.storage.changes.token(for: queue)
             let query = LogQuery(queue: queue, start, limit: min(left, Self.pageCountMax))

@@ -8,22 +8,25 @@ import PenstockHTTP
 /// `/events`: which queues have changed, as server-sent events, for pages that are open.
 struct EventStream {
     let live: Live
+    /// Whether the token of its reader is still one.
+    let isStillAllowed: @Sendable () -> Bool
     /// At which queues its reader may look.
     let mayRead: @Sendable (QueueName) -> Bool
 
     /// Names in one event. Of more the event says only that there are.
     private static let nameCountMax = 50
 
-    /// The stream. It ends when its reader leaves or the server stops.
+    /// The stream. It ends when its reader leaves, the reader's token is taken back, or the server stops.
     func response() throws(Problem) -> Response {
         guard let news = live.listen() else {
             throw Problem(
                 .serviceUnavailable, code: "busy", "As many pages are told of changes as may be.", retryAfterSeconds: 5)
         }
-        let mayRead = mayRead
+        let (mayRead, isStillAllowed) = (mayRead, isStillAllowed)
         let body = ResponseBody { writer in
             try await writer.write(ByteBuffer(string: "retry: 2000\n\n"))
             for await item in news {
+                guard isStillAllowed() else { break }
                 guard let text = Self.event(item, mayRead) else { continue }
                 try await writer.write(ByteBuffer(string: text))
             }

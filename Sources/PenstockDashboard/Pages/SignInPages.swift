@@ -19,8 +19,10 @@ struct SignInPages {
             return response
         }
         routes.get("/events") { visit in
-            let principal = visit.principal
-            return try EventStream(live: visit.site.live) { principal.may(.read, $0) }.response()
+            let (principal, context) = (visit.principal, visit.context)
+            return try EventStream(
+                live: visit.site.live, isStillAllowed: { context.isStillAllowed }, mayRead: { principal.may(.read, $0) }
+            ).response()
         }
     }
 

@@ -78,14 +78,22 @@ package struct Tokens: Sendable {
                         + "quotes nor commas, semicolons or backslashes")
             }
             var scopes: Set<Scope> = []
-            for word in words[2].split(separator: ",") {
-                guard let scope = Scope(rawValue: String(word)) else {
+            // A blank behind a comma makes of a scope the name of a queue.
+            let parts = words[2...].map { $0.split(separator: ",", omittingEmptySubsequences: false).map(String.init) }
+            guard !parts.joined().contains("") else {
+                throw refuse("has a comma with nothing before or behind it; a list has commas and no blanks")
+            }
+            for word in parts[0] {
+                guard let scope = Scope(rawValue: word) else {
                     let known = Scope.allCases.map(\.rawValue).joined(separator: ", ")
                     throw refuse("has a scope that there is not; the scopes are \(known)")
                 }
                 scopes.insert(scope)
             }
-            let queues = words.count == 4 ? words[3].split(separator: ",").map { QueuePattern(String($0)) } : nil
+            guard parts.count == 1 || parts[1].allSatisfy({ !$0.dropLast().contains("*") }) else {
+                throw refuse("has a * within the name of a queue; it can stand at its end")
+            }
+            let queues = parts.count == 2 ? parts[1].map { QueuePattern($0) } : nil
             guard !tokens.contains(where: { $0.principal.name == name || $0.secret == words[1] }) else {
                 throw refuse("has the name or the token of another line")
             }

@@ -23,8 +23,9 @@ package struct Authentication: DoorCheck {
 
     package func refusal(of request: Request, _ context: inout ServerContext) -> Response? {
         if let tokens {
-            if let principal = Self.shown(in: request).flatMap(tokens.principal(showing:)) {
+            if let secret = Self.shown(in: request), let principal = tokens.principal(showing: secret) {
                 context.principal = principal
+                context.shown = (secret, tokens)
             } else if !passesBy(request) {
                 var response = Problem(
                     .unauthorized, code: "unauthorized",

@@ -6,6 +6,8 @@ package struct ServerContext: RequestContext {
     package var coreContext: CoreRequestContextStorage
     /// Whoever makes it; set before any route is reached.
     package var principal = Principal.nobody
+    /// The token that was shown, and among which ones it was found.
+    var shown: (secret: String, tokens: Tokens)?
     /// Whether it came through a socket in the file system, which no page of the web can have a browser speak to.
     package let isLocalSocket: Bool
     let channel: any Channel
@@ -14,6 +16,11 @@ package struct ServerContext: RequestContext {
         coreContext = CoreRequestContextStorage(source: source)
         channel = source.channel
         isLocalSocket = source.channel.localAddress?.pathname != nil
+    }
+
+    /// Whether whoever makes it may still do so: a token can be taken back while an answer goes on.
+    package var isStillAllowed: Bool {
+        shown.map { $0.tokens.principal(showing: $0.secret) == principal } ?? true
     }
 
     /// Whether it is known who makes it.

@@ -72,6 +72,23 @@ import Testing
         }
     }
 
+    /// To place that cursor ends the log for all who add to it.
+    @Test func whoMayOnlyReadALogEndsItForNobody() async throws {
+        let store = try await store("orders")
+        let tokens = try Tokens("in \(Self.key)-in consume\nout \(Self.key)-out produce")
+        try await TestServer.run(store: store, tokens: tokens) { server in
+            for (token, cursor, status) in [
+                ("in", "reader", 200), ("in", "penstock.completion", 403), ("out", "penstock.completion", 200),
+            ] {
+                let response = try await server.request(
+                    "PUT", "/v1/queues/orders/cursors/\(cursor)",
+                    headers: ["Authorization": "Bearer \(Self.key)-\(token)"],
+                    body: Data("{}".utf8))
+                #expect(response.status == status, "\(token), \(cursor): \(response.text)")
+            }
+        }
+    }
+
     @Test func anotherHostIsRefusedWhereNoTokenIsAskedFor() async throws {
         try await TestServer.run(hosts: ["queue.example"]) { server in
             for (host, status) in [("evil.example", 421), ("queue.example:80", 200)] {
@@ -130,7 +147,8 @@ import Testing
     @Test(arguments: [
         "", "ops", "ops 0123456789abcdef", "ops short read", "ops 0123456789abcdef fly",
         "a 0123456789abcdef read\na 0123456789abcdeF read", "a 0123456789abcdef read\nb 0123456789abcdef read",
-        "a 0123456789abcdef read q more", "a 0123456789abcdeü read",
+        "a 0123456789abcdef read q more", "a 0123456789abcdeü read", "a 0123456789abcdef read, produce",
+        "a 0123456789abcdef ,read", "a 0123456789abcdef read mail,,", "a 0123456789abcdef read *x*",
     ])
     func refusesFilesOfTokens(text: String) {
         let error = #expect(throws: PenstockError.self) { try Tokens(text) }

@@ -1,5 +1,6 @@
 import Foundation
 import Logging
+import Penstock
 import PenstockCore
 import PenstockHTTP
 import PenstockTestKit
@@ -51,6 +52,26 @@ import Testing
             let refused = try await server.send(
                 "GET", "/v1/queues", headers: ["Authorization": "Bearer \(Self.old)"])
             #expect(refused.contains("unauthorized"))
+        }
+    }
+
+    /// Streams go on for days, and their tokens may not.
+    @Test(arguments: ["/v1/queues/q/log?follow=true", "/events"])
+    func whatATokenFollowsEndsWithIt(path: String) async throws {
+        let store = PenstockStore(TestDatabase().open())
+        let queue = try await store.queue("q", of: String.self)
+        let tokens = try Tokens("a \(Self.old) read")
+        try await TestServer.run(store: store, tokens: tokens) { server in
+            let follower = try server.client()
+            try follower.request("GET", path, headers: ["Authorization": "Bearer \(Self.old)"])
+            _ = try await follower.receive(until: "\r\n\r\n")
+            try await queue.enqueue("seen")
+            _ = try await follower.receive(until: path == "/events" ? "[\"q\"]" : "seen")
+            tokens.become(try Tokens("a \(Self.new) read"))
+            try await queue.enqueue("hidden")
+            // Until the server has ended the answer.
+            let rest = try await follower.receive(until: "0\r\n\r\n")
+            #expect(!rest.contains("hidden") && !rest.contains("[\"q\"]"), "\(rest)")
         }
     }
 

@@ -5,9 +5,6 @@ internal import PenstockCore
 /// process it comes from. What the replay subject and `shareReplay(_:in:)` are made of, for `for await` as well as for
 /// Combine.
 package final class LogReplay<Element: Sendable>: Sendable {
-    /// The cursor whose place is the end of a log that has ended for good.
-    static var completion: CursorName { CursorName(stored: "penstock.completion") }
-
     /// Makes what feeds the log, each time that there are subscribers again.
     package typealias Source = @Sendable (LogFeed<Element>) -> LogInflow
 
@@ -32,7 +29,7 @@ package final class LogReplay<Element: Sendable>: Sendable {
             (0...Limits.rowsMax).contains(count), "A replay remembers 0 to \(Limits.rowsMax) elements (rowsMax).")
         self.count = count
         self.log = log
-        let ending = canEnd ? Self.completion : nil
+        let ending = canEnd ? CursorName.completion : nil
         let writer = LogWriter(log.name, handle: log.handle, unless: ending, executor: executor)
         self.writer = writer
         var feeding: (@Sendable () -> LogInflow)?
@@ -106,6 +103,6 @@ package final class LogReplay<Element: Sendable>: Sendable {
 
     private static func end(_ log: Queue<Element>, _ failure: (any Error)?) async throws {
         let note = failure.map { RecordedFailure($0).note }
-        try await log.storage.moveCursor(completion, of: log.name, .place(after: nil, note: note))
+        try await log.storage.moveCursor(.completion, of: log.name, .place(after: nil, note: note))
     }
 }
