@@ -31,8 +31,15 @@ public struct Settlement: Sendable {
     public var added: AddedTasks?
     /// What is enqueued as the message is done, in this order. Only with ``Verdict/done``.
     public var drafts: [Draft]
-    /// Whether no handler has begun with the message, as it was not for this worker.
+    /// Whether no handler has begun with the message, as it was not for this worker, or came to nobody.
     package var isUnbegun = false
+
+    /// Gives a message back with which nobody has begun.
+    package static func unbegun(_ lease: Lease) -> Settlement {
+        var settlement = Settlement(lease, .release)
+        settlement.isUnbegun = true
+        return settlement
+    }
 
     /// Whether rates are not to count its start, and the time for which it was leased was no work. A message that is settled for good, or
     /// failed, was worked, whatever is said.

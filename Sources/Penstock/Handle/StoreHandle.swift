@@ -84,7 +84,7 @@ final class StoreHandle: Sendable {
 
 /// Giving messages back that were claimed and that nobody works on.
 extension StoreHandle {
-    /// Releases leases in a task of the store's own, for a `deinit`, which cannot wait.
+    /// Releases leases of messages that nobody has got, in a task of the store's own, for a `deinit`, which cannot wait.
     func beginRelease(_ leases: [Lease]) {
         if leases.isEmpty { return }
         beginWork { await self.settleReleased(leases) }
@@ -93,7 +93,7 @@ extension StoreHandle {
     /// Begins something that nobody waits for but ``PenstockStore/close()``.
     func beginWork(_ body: @escaping @Sendable () async -> Void) { backgroundTasks.begin(body) }
 
-    /// Releases leases, also for a task that is cancelled, and returns when that is done.
+    /// Releases leases of messages that nobody has got, also for a task that is cancelled, and returns when that is done.
     func release(_ leases: [Lease]) async {
         if leases.isEmpty { return }
         await ownTask { await self.settleReleased(leases) }.value
@@ -101,7 +101,7 @@ extension StoreHandle {
 
     private func settleReleased(_ leases: [Lease]) async {
         do {
-            _ = try await storage.settle(leases.map { Settlement($0, .release) })
+            _ = try await storage.settle(leases.map(Settlement.unbegun))
         } catch {
             // Not lost: the leases end by themselves, or with the process.
             logger.warning("messages not given back", metadata: ["count": "\(leases.count)", "error": "\(error)"])

@@ -25,7 +25,7 @@ final class HandlerSlots: Sendable {
         var verdict: Verdict
         /// Whether the store was given it before, and nobody knows what became of it.
         var wasTried = false
-        /// Whether no handler has begun with it, as it was not for this worker.
+        /// Whether no handler has begun with it.
         var isUnbegun = false
 
         init(_ claimed: Claimed, _ verdict: Verdict) {
@@ -179,7 +179,11 @@ final class HandlerSlots: Sendable {
         state.withLock { state in
             defer { (state.waiting, state.takenCount) = ([], 0) }
             state.ahead.forget()
-            return state.waiting[state.takenCount...].map { Finished($0.claimed, .release) }
+            return state.waiting[state.takenCount...].map { waiting in
+                var finished = Finished(waiting.claimed, .release)
+                finished.isUnbegun = true
+                return finished
+            }
         }
     }
 

@@ -139,13 +139,13 @@ extension MessageStore {
 }
 
 extension PenstockStore {
-    /// Gives back messages that were claimed for a remote worker that has never heard of them: the attempt does not count. Also for a task
-    /// that is cancelled.
+    /// Gives back messages that were claimed for a remote worker that has never heard of them: neither the attempt counts, nor the start for
+    /// a rate. Also for a task that is cancelled.
     ///
     /// - Throws: what the store throws. The messages then come back when their leases end.
     package func giveBack(_ leases: [Lease]) async throws {
         if leases.isEmpty { return }
-        let settlements = leases.map { Settlement($0, .release) }
+        let settlements = leases.map(Settlement.unbegun)
         _ = try await Task { [storage] in try await storage.settle(settlements) }.value
     }
 }

@@ -79,6 +79,21 @@ import Testing
         for presence in presences { presence.close() }
     }
 
+    /// A client that goes while its answer is on the way has started nothing, and so uses nothing of a rate.
+    @Test func aStartThatNobodyHasHadIsGivenBack() async throws {
+        let store = try await store([:])
+        let queue = try await store.queue(
+            "q", of: [UInt8].self, policy: QueuePolicy(rate: Rate(1, per: .seconds(3600))))
+        try await queue.enqueue([7])
+        let (channel, claim) = (EmbeddedChannel(handler: ConnectionWatch(OpenConnections())), try claim(["q"]))
+        for _ in 1...3 {
+            let claimed = try await claim.run(store, context(channel), time)
+            #expect(claimed.map(\.message.attempt) == [1])
+            try await store.giveBack(claimed.map(\.message.lease))
+        }
+        _ = try channel.finish()
+    }
+
     @Test func aClaimOfManyQueuesIsBoundedInBytes() async throws {
         let payloads = [[UInt8]](repeating: [UInt8](repeating: 0, count: 10), count: 2)
         let store = try await store(["a": payloads, "b": payloads, "c": payloads])
