@@ -43,7 +43,8 @@ import Testing
         }
     }
 
-    /// A command that follows a log, or watches the queues, goes on when the server does, and has left nothing out.
+    /// A command that follows a log, watches the queues, or waits for what a message gives, goes on when the server does, and has left
+    /// nothing out.
     @Test func followersOutliveTheServer() async throws {
         let folder = TemporaryFolder()
         let socket = folder.file("s")
@@ -55,6 +56,9 @@ import Testing
         // Both end with this test.
         async let _ = Self.follow(["log", "mail", "--follow"], there, telling: words)
         async let _ = Self.follow(["status", "--watch", "--interval", "10ms"], there, telling: words)
+        let asked = try await store.queue("asked")
+        async let _ = Self.follow(["enqueue", "asked", "question", "--wait"], there, telling: words)
+        for try await _ in asked.log(follow: true) { break }
         var iterator = lines.makeAsyncIterator()
         /// Returns once all of these were told, in whatever order.
         func told(_ wanted: (command: String, words: String)...) async {
@@ -73,6 +77,8 @@ import Testing
         await told(("log", "second"), ("status", "The store answers again."))
         try await mail.enqueue("third")
         await told(("log", "third"))
+        try await Worker(asked, options: .init(max: 1)) { try await $0.done(result: "answer") }.run()
+        await told(("enqueue", "answer"))
         await next.stop()
         try await store.close()
     }

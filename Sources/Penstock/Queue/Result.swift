@@ -82,7 +82,10 @@ extension StoreHandle {
 
     private static func notDone(_ record: MessageRecord) -> PenstockError {
         let message = "Message \(record.sequence)"
-        let expired = "\(message) had not started by the time it expired, and"
+        let expired =
+            record.attempts.isEmpty
+            ? "\(message) had not started by the time it expired, and"
+            : "\(message) waited for its next attempt when it expired, and"
         switch record.state {
         case .dead where record.reason == .expired:
             return PenstockError(.messageDead, "\(expired) is a dead letter.")

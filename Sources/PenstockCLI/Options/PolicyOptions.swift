@@ -51,7 +51,7 @@ struct PolicyOptions: ParsableArguments {
 
     @Option(
         help: .init(
-            "What becomes of messages that have not started by the time they expire (enqueue --expires): drop or dead.",
+            "What becomes of messages that nobody works when they expire (enqueue --expires): drop or dead.",
             valueName: "what"),
         completion: .list(ExpiryPolicy.allCases.map(\.rawValue)), transform: Values.whenExpired)
     var whenExpired: ExpiryPolicy?

@@ -11,12 +11,14 @@ struct StoreOutage {
 
     /// Waits for a while after a failure that may pass. The first one of several is told.
     ///
+    /// - Parameter limit: how long it waits at most; `nil`: as long as it thinks best.
     /// - Throws: an error of another kind; `CancellationError` when the task is cancelled.
-    mutating func wait(after error: any Error, by time: any TimeSource) async throws {
+    mutating func wait(after error: any Error, by time: any TimeSource, upTo limit: Duration? = nil) async throws {
         guard let failure = error as? PenstockError, failure.isOfStalledStore else { throw error }
         if failureCount == 0 { ErrorOutput.say("\(failure.message) Trying again until it answers.", .warning) }
         failureCount += 1
-        try await time.sleep(for: Self.policy.delay(afterAttempt: failureCount, random: random.nextUnit()))
+        let delay = Self.policy.delay(afterAttempt: failureCount, random: random.nextUnit())
+        try await time.sleep(for: min(delay, limit ?? delay))
     }
 
     /// The store has answered.

@@ -13,6 +13,18 @@ import Testing
         #expect(try await asker.status == .exited(0))
     }
 
+    /// Whoever runs it again would have the work done twice.
+    @Test func aResultThatCannotBeWrittenIsNoReasonToTryAgain() async throws {
+        let tool = try await Tool.withQueue()
+        async let worked = tool.succeed(["work", "q", "--max", "1", "--result", "--", "cat"])
+        let asker = try await tool.runWithoutOutput(["enqueue", "q", "x", "--wait"])
+        #expect(
+            asker.errors.hasPrefix("penstock: Message 1 is done, but what it gave cannot be shown. Standard output"),
+            "\(asker.errors)")
+        #expect(asker.status == .exited(76))
+        _ = try await worked
+    }
+
     /// A command that prints nothing that is kept, or that has stayed and answered, is done all the same.
     @Test func whatGivesNothingIsDone() async throws {
         let tool = try await Tool.withQueue()

@@ -118,8 +118,10 @@ struct EnqueueCommand: AsyncParsableCommand {
             [message], durability: acceptance.durability, timeout: acceptance.timeout)
         if wait, let receipt = receipts.first {
             let left = acceptance.timeout.map { $0 - (ContinuousClock.now - began) }
-            try output.raw(try await result(of: receipt.sequence, from: queue, timeout: left))
-            return try output.flush()
+            let result = try await result(of: receipt.sequence, from: queue, timeout: left)
+            return try output.answer("Message \(receipt.sequence) is done, but what it gave cannot be shown.") {
+                () throws(Failure) in try output.raw(result)
+            }
         }
         try output.answer(
             "Message \(receipts.map { "\($0.sequence)" }.joined()) is in line, but its number cannot be shown."
@@ -135,15 +137,32 @@ struct EnqueueCommand: AsyncParsableCommand {
         }
     }
 
-    /// - Throws: what the wait throws; what is no end of the message says that it is in line, so that nobody enqueues it again.
+    /// What the message gave. A store that does not answer meanwhile is waited for as well.
+    ///
+    /// - Throws: what the wait throws; for what is no end of the message `outcomeUnknown`, so that nobody enqueues it again.
     private func result(
         of sequence: SequenceNumber, from queue: Queue<[UInt8]>, timeout: Duration?
     ) async throws -> [UInt8] {
-        do {
-            return try await queue.result(of: sequence, as: [UInt8].self, timeout: timeout) ?? []
-        } catch var error as PenstockError where !Self.ends.contains(error.code) {
-            error.message = "Message \(sequence) is in line, and nobody waits for it any more: \(error.message)"
-            throw error
+        let end = timeout.map { ContinuousClock.now + $0 }
+        var outage = StoreOutage()
+        while true {
+            let left = end.map { max(.zero, $0 - .now) }
+            do {
+                let result = try await queue.result(of: sequence, as: [UInt8].self, timeout: left)
+                outage.ended()
+                return result ?? []
+            } catch let error as PenstockError where Self.ends.contains(error.code) {
+                throw error
+            } catch let error as PenstockError {
+                do {
+                    try await outage.wait(after: error, by: SystemTime(), upTo: left)
+                } catch is PenstockError {
+                    throw PenstockError(
+                        .outcomeUnknown,
+                        "Message \(sequence) is in line, and nobody waits for it any more: \(error.message)",
+                        cause: error)
+                }
+            }
         }
     }
 
