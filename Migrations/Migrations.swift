@@ -18,11 +18,11 @@ package struct Migration: Sendable {
     /// goes into tables and views that later ones make anew. `tools/baseline` writes it, and a test holds it against the steps.
     package static var baseline: String { String(cString: penstock_migrations_baseline()) }
 
-    /// The tables, indexes and views that it makes, but for indexes that are unique: each as its type in `sqlite_schema` and its name.
+    /// The tables, indexes, views and triggers that it makes, but for indexes that are unique: each as its type in `sqlite_schema` and its name.
     package var parts: [String] {
         sql.split(separator: "\n").compactMap { line in
             let words = line.split(separator: " ", maxSplits: 3)
-            guard words.count > 3, words[0] == "CREATE", ["TABLE", "INDEX", "VIEW"].contains(words[1]) else {
+            guard words.count > 3, words[0] == "CREATE", ["TABLE", "INDEX", "VIEW", "TRIGGER"].contains(words[1]) else {
                 return nil
             }
             return "\(words[1].lowercased()) \(words[2])"

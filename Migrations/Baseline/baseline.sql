@@ -1316,6 +1316,18 @@ CREATE TRIGGER penstock_messages_insert INSTEAD OF INSERT ON penstock_messages B
         dropped_total = dropped_total + NOT EXISTS (SELECT 1 FROM penstock_arrived)
         WHERE queue_id = (SELECT id FROM penstock_queue WHERE name = NEW.queue);
 END;
+CREATE TRIGGER penstock_schedules_insert_moving INSTEAD OF INSERT ON penstock_schedules
+WHEN (SELECT moving FROM penstock_state WHERE id = 1) <> 'draining' BEGIN
+    SELECT RAISE(ABORT, 'penstock: the queues of this store have moved to another one, or are about to; see penstock_store');
+END;
+CREATE TRIGGER penstock_schedules_update_moving INSTEAD OF UPDATE ON penstock_schedules
+WHEN (SELECT moving FROM penstock_state WHERE id = 1) <> 'draining' BEGIN
+    SELECT RAISE(ABORT, 'penstock: the queues of this store have moved to another one, or are about to; see penstock_store');
+END;
+CREATE TRIGGER penstock_schedules_delete_moving INSTEAD OF DELETE ON penstock_schedules
+WHEN (SELECT moving FROM penstock_state WHERE id = 1) <> 'draining' BEGIN
+    SELECT RAISE(ABORT, 'penstock: the queues of this store have moved to another one, or are about to; see penstock_store');
+END;
 
 INSERT INTO penstock_migration VALUES (1, 'log', CAST(strftime('%s', 'now') AS INTEGER) * 1000000);
 INSERT INTO penstock_migration VALUES (2, 'line', CAST(strftime('%s', 'now') AS INTEGER) * 1000000);
@@ -1347,4 +1359,5 @@ INSERT INTO penstock_migration VALUES (27, 'latencies', CAST(strftime('%s', 'now
 INSERT INTO penstock_migration VALUES (28, 'copy', CAST(strftime('%s', 'now') AS INTEGER) * 1000000);
 INSERT INTO penstock_migration VALUES (29, 'inserts', CAST(strftime('%s', 'now') AS INTEGER) * 1000000);
 INSERT INTO penstock_migration VALUES (30, 'checks', CAST(strftime('%s', 'now') AS INTEGER) * 1000000);
+INSERT INTO penstock_migration VALUES (31, 'moved_schedules', CAST(strftime('%s', 'now') AS INTEGER) * 1000000);
 INSERT INTO penstock_state VALUES (1, 0, 0, 0, NULL, NULL);

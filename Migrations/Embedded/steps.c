@@ -93,6 +93,9 @@ static const char step_0029[] = {
 static const char step_0030[] = {
 #embed "../SQL/0030_checks.sql" suffix(, 0)
 };
+static const char step_0031[] = {
+#embed "../SQL/0031_moved_schedules.sql" suffix(, 0)
+};
 static const char baseline[] = {
 #embed "../Baseline/baseline.sql" suffix(, 0)
 };
@@ -129,6 +132,7 @@ static const struct penstock_migrations_step steps[] = {
     {"copy", step_0028},
     {"inserts", step_0029},
     {"checks", step_0030},
+    {"moved_schedules", step_0031},
 };
 
 int penstock_migrations_step_count(void) { return (int)(sizeof steps / sizeof steps[0]); }

@@ -118,6 +118,53 @@ struct PlainInsertTests {
         try await store.close()
     }
 
+    /// A backslash is an escape to such a session, as it was to all before PostgreSQL 9.1.
+    @Test func aSessionThatEscapesWritesTheSame() async throws {
+        try server.run("SET standard_conforming_strings = off; SET escape_string_warning = off")
+        try server.run(
+            """
+            INSERT INTO \(schema).penstock_messages (queue, payload, due_at, headers)
+            VALUES ('jobs', 'a\\\\b', '2031-05-06 07:08:09.5Z', '{"k":"v"}')
+            """)
+        try server.run("SELECT \(schema).penstock_enqueue('jobs', decode('00ff', 'hex'))")
+        try server.run(
+            """
+            INSERT INTO \(schema).penstock_schedules (name, queue, spec, payload, starts_at)
+            VALUES ('s', 'jobs', '@daily', 'x', '2031-05-06T07:08:09Z')
+            """)
+        let records = try await store.messages(MessageQuery(queue: jobs, limit: 9, withPayload: true)).records
+        #expect(records.map(\.payload) == [Array("a\\b".utf8), [0, 0xFF]])
+        #expect(records[0].due == Timestamp(microseconds: 1_935_817_689_500_000))
+        #expect(try await store.schedules(nil).count == 1)
+        try await store.close()
+    }
+
+    @Test func aStoreThatIsLeftTakesNoSchedule() async throws {
+        try server.run(
+            "INSERT INTO \(schema).penstock_schedules (name, queue, spec, payload) VALUES ('s', 'jobs', '@daily', 'x')")
+        func refused(_ phase: String) throws -> [Bool] {
+            try server.run("UPDATE \(schema).penstock_state SET moving = '\(phase)'")
+            return [
+                "INSERT INTO \(schema).penstock_schedules (name, queue, spec, payload) VALUES ('\(phase)', 'jobs', '@daily', 'x')",
+                "UPDATE \(schema).penstock_schedules SET payload = 'y'",
+                "DELETE FROM \(schema).penstock_schedules WHERE name = '\(phase == "draining" ? phase : "s")'",
+            ].map { statement in
+                do {
+                    try server.run(statement)
+                    return false
+                } catch {
+                    return "\(error)".contains("the queues of this store have moved to another one")
+                }
+            }
+        }
+        #expect(try refused("draining") == [false, false, false])
+        #expect(try refused("copying") == [true, true, true])
+        #expect(try refused("moved") == [true, true, true])
+        try server.run("UPDATE \(schema).penstock_state SET moving = NULL")
+        #expect(try await store.schedules(nil).map(\.name.text) == ["s"])
+        try await store.close()
+    }
+
     @Test func whatIsDueIsNotLostWhenAPayloadChanges() async throws {
         try server.run(
             "INSERT INTO \(schema).penstock_schedules (name, queue, spec, payload) VALUES ('s', 'jobs', '* * * * *', 'x')"

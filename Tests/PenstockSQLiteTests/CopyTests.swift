@@ -138,6 +138,8 @@ import Testing
         let old = try await open(source)
         try await fill(old)
         let idle = try await open(source)
+        let schedule = Schedule(queue: .jobs, spec: "@daily", message: .text("x"))
+        try await old.schedule(ScheduleName("s"), .put(schedule, replacing: false))
         _ = try await copy(move)
         let refusal = await expect(.storeMoved) { try await old.put(.text("x")) }
         #expect(
@@ -154,8 +156,16 @@ import Testing
             try await old.append([.text("x")], to: .jobs, unless: nil, durability: .processCrash)
         }
         let shell = SQLiteShell(path: source)
-        let insert = try await shell.run("INSERT INTO penstock_messages (queue, payload) VALUES ('jobs', 'x')")
-        #expect(!insert.succeeded && insert.errors.contains("the queues of this store have moved to another one"))
+        for statement in [
+            "INSERT INTO penstock_messages (queue, payload) VALUES ('jobs', 'x')",
+            "INSERT INTO penstock_schedules (name, queue, spec, payload) VALUES ('t', 'jobs', '@daily', 'x')",
+            "UPDATE penstock_schedules SET payload = 'y'", "DELETE FROM penstock_schedules",
+        ] {
+            let done = try await shell.run(statement)
+            #expect(
+                !done.succeeded && done.errors.contains("the queues of this store have moved to another one"),
+                "\(statement)")
+        }
         #expect(try await old.depths().ready == 17)
         try await idle.close()
         #expect(try await old.cancelCopy(into: nil) == "target.db")

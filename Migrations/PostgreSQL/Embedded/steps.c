@@ -63,6 +63,9 @@ static const char step_0019[] = {
 static const char step_0020[] = {
 #embed "../SQL/0020_texts.sql" suffix(, 0)
 };
+static const char step_0021[] = {
+#embed "../SQL/0021_settings.sql" suffix(, 0)
+};
 
 // In order: the first one is step 1.
 static const struct penstock_postgres_migrations_step steps[] = {
@@ -86,6 +89,7 @@ static const struct penstock_postgres_migrations_step steps[] = {
     {"moments", step_0018},
     {"checks", step_0019},
     {"texts", step_0020},
+    {"settings", step_0021},
 };
 
 int penstock_postgres_migrations_step_count(void) { return (int)(sizeof steps / sizeof steps[0]); }

@@ -51,7 +51,7 @@ struct SchemaMigrator {
         return version
     }
 
-    /// The tables, indexes and views, as SQL, that only later steps make. One that a step makes anew was there before it.
+    /// The tables, indexes, views and triggers, as SQL, that only later steps make. One that a step makes anew was there before it.
     private static func parts(after version: Int) -> [String] {
         // Every process that opens a file asks, and to find them takes longer than all else that it does then.
         if version >= newest { return [] }

@@ -149,6 +149,8 @@ struct DoctorTests {
         }
         let copying = """
             DROP TRIGGER penstock_message_dropped; DROP VIEW penstock_dropping;
+            DROP TRIGGER penstock_schedules_insert_moving; DROP TRIGGER penstock_schedules_update_moving;
+            DROP TRIGGER penstock_schedules_delete_moving;
             DROP VIEW penstock_origins; DROP TRIGGER penstock_moving; DROP TRIGGER penstock_queue_deleted_arriving;
             DROP TABLE penstock_arriving; DROP TABLE penstock_arrival; DROP TABLE penstock_store;
             ALTER TABLE penstock_state DROP COLUMN moving;
