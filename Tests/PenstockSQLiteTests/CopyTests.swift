@@ -174,6 +174,23 @@ import Testing
         try await old.close()
     }
 
+    /// What has come has higher numbers than what was there, and is older.
+    @Test func messagesAreFoundByTheirTimeAmongThoseThatHaveCome() async throws {
+        let (from, into) = (try await open(source), try await open(target))
+        try await from.configure(.jobs, .create(QueuePolicy(), ifAbsent: true))
+        for number in 1...20 { try await from.put(.text("old \(number)")) }
+        time.advance(by: .seconds(86_400))
+        let today = time.now
+        try await into.configure(.mail, .create(QueuePolicy(), ifAbsent: true))
+        for text in ["a", "b", "c"] { try await into.put(.text(text), to: .mail) }
+        _ = try await from.copy(to: into, move) { _ in }
+        let recent = try await into.messages(MessageQuery(since: today, withPayload: true)).records
+        #expect(recent.compactMap(\.payload).map { String(decoding: $0, as: UTF8.self) } == ["a", "b", "c"])
+        #expect(try await into.messages(MessageQuery(before: today)).records.count == 20)
+        try await from.close()
+        try await into.close()
+    }
+
     @Test func nothingBeginsWhileWorkersHaveMessages() async throws {
         let worker = try await open(source)
         try await fill(worker)

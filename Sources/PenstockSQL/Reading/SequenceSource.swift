@@ -17,7 +17,8 @@ enum SequenceSource {
     static func all(of query: MessageQuery, _ queues: [Int64], _ connection: Connection) throws -> [SequenceSource] {
         if let key = query.matching.uniqueKey { return [.key(key)] }
         guard let states = query.states else {
-            return query.queue == nil ? [.log(queueID: nil)] : queues.map { .log(queueID: $0) }
+            guard query.queue == nil else { return queues.map { .log(queueID: $0) } }
+            return try mixesTimes(query, connection) ? queues.map { .log(queueID: $0) } : [.log(queueID: nil)]
         }
         return try queues.flatMap { queueID in
             try MessageState.allCases.filter(states.contains).flatMap { state -> [SequenceSource] in
@@ -27,6 +28,13 @@ enum SequenceSource {
                 return (priorities + [nil]).map { .ready(priority: $0, queueID: queueID) }
             }
         }
+    }
+
+    /// Whether a query asks for times by which the numbers of the whole log do not rise: queues that came from another store have brought
+    /// old messages with new numbers. Those of each queue do.
+    private static func mixesTimes(_ query: MessageQuery, _ connection: Connection) throws -> Bool {
+        guard query.since != nil || query.before != nil else { return false }
+        return try connection.first(anyArrival) { _ in true } ?? false
     }
 
     /// The first or last `limit` sequence numbers of a stretch, nearest its beginning or end first.
@@ -141,6 +149,7 @@ enum SequenceSource {
         try connection.all(selectPriorities, .integer(queueID)) { $0.integer(0) }
     }
 
+    private static let anyArrival = Query("SELECT 1 FROM penstock_arrival LIMIT 1")
     private static let selectPriorities = Query(
         """
         WITH RECURSIVE found (priority) AS (

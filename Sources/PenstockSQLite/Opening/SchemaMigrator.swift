@@ -78,7 +78,7 @@ struct SchemaMigrator {
     }
 
     /// The oldest version whose tables hold all that reading asks for. A step that adds what reading asks for raises it.
-    static let oldestReadable = 27
+    static let oldestReadable = 28
 
     /// Throws when `database` has not the tables that reading asks for.
     ///
