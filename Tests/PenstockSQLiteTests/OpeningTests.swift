@@ -48,6 +48,17 @@ import Testing
         try await SQLiteStore.open(path: path).close()
     }
 
+    /// SQLite says of it only that it cannot be opened.
+    @Test func aPathThatIsTooLongIsSaid() async throws {
+        var long = folder.path
+        while long.utf8.count < 350 { long += "/" + String(repeating: "d", count: 100) }
+        try FileManager.default.createDirectory(atPath: long, withIntermediateDirectories: true)
+        func file(_ bytes: Int) -> String { long + "/" + String(repeating: "f", count: bytes - long.utf8.count - 1) }
+        try await SQLiteStore.open(path: file(504)).close()
+        let error = await expect(.invalidInput) { _ = try await SQLiteStore.open(path: file(505)) }
+        #expect(error?.message.contains("has 505 bytes") == true)
+    }
+
     @Test func companionsOfASharedFileAreShared() async throws {
         try Data().write(to: URL(fileURLWithPath: path))
         try FileManager.default.setAttributes([.posixPermissions: 0o660], ofItemAtPath: path)

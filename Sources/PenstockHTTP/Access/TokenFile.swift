@@ -41,11 +41,15 @@ package struct Tokens: Sendable {
     ///
     /// - Throws: `PenstockError` with code `notFound`; `invalidInput` when others may read the file, or a line is no token.
     package static func read(_ path: String) throws(PenstockError) -> Tokens {
+        try require(!path.isEmpty, "The path of a file of tokens cannot be empty; name a file.")
         // A secret that Kubernetes mounts is a symbolic link, whose own mode says nothing.
         let file = URL(fileURLWithPath: path).resolvingSymlinksInPath().path
         guard let attributes = try? FileManager.default.attributesOfItem(atPath: file),
             let bytes = (attributes[.size] as? NSNumber)?.intValue
         else { throw PenstockError(.notFound, "There is no file of tokens at \(path), or it cannot be read.") }
+        try require(
+            attributes[.type] as? FileAttributeType == .typeRegular,
+            "\(path) is no file of tokens, but a folder or a device; name a file.")
         let mode = (attributes[.posixPermissions] as? NSNumber)?.intValue ?? 0o777
         try require(
             mode & 0o077 == 0, "Others may read the file of tokens \(path); `chmod 600` it, and make new tokens.")

@@ -46,6 +46,11 @@ enum StorageErrors {
         case .SQLITE_MISUSE where error.message == "Connection is closed":
             // GRDB's own word for a pool that was closed.
             return PenstockError(.closed, "The store is closed; open it again.", cause: error)
+        case .SQLITE_IOERR where error.extendedResultCode == .SQLITE_IOERR_WRITE:
+            return PenstockError(
+                .storage,
+                "\(path) cannot be written: the disk reports an error, or files may not be so large (`ulimit -f`).",
+                cause: error)
         case .SQLITE_IOERR:
             return PenstockError(
                 .storage, "The disk of \(path) reported an error: \(error.message ?? "no detail").", cause: error)

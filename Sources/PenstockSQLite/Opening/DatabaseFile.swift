@@ -12,17 +12,19 @@ import PenstockSQL
 /// would take the other for dead. So every path is made absolute and free of links first. That also makes names such
 /// as `:memory:` and `file:x`, which SQLite would read in its own way, plain names of files.
 enum DatabasePath {
+    /// Bytes of a path that SQLite takes, with the longest name that it puts beside a file (`MAX_PATHNAME` of its VFS for Unix).
+    private static let bytesMax = 504
     /// Links followed before a path counts as a circle.
     private static let linksMax = 40
 
     /// The absolute path, free of links, of the file that `path` leads to or would make.
     ///
-    /// - Throws: `invalidInput` when `path` is empty, `notFound` when its folder does not exist.
+    /// - Throws: `invalidInput` when `path` is empty or too long, `notFound` when its folder does not exist.
     static func resolved(_ path: String, links: Int = 0) throws -> String {
         guard !path.isEmpty, !path.utf8.contains(0) else {
             throw PenstockError(.invalidInput, "The path of a database cannot be empty or hold a zero byte.")
         }
-        if let real = realPath(path) { return real }
+        if let real = realPath(path) { return try short(real) }
         if let target = linkTarget(path) {
             guard links < linksMax else {
                 throw PenstockError(.notFound, "\(path) is a link that leads to itself.")
@@ -37,7 +39,17 @@ enum DatabasePath {
         guard let real = realPath(folder(of: path)) else {
             throw SystemErrors.failure("The folder of \(path) cannot be found", errno)
         }
-        return (real == "/" ? "" : real) + "/" + name
+        return try short((real == "/" ? "" : real) + "/" + name)
+    }
+
+    private static func short(_ path: String) throws -> String {
+        guard path.utf8.count <= bytesMax else {
+            throw PenstockError(
+                .invalidInput,
+                "\(path) has \(path.utf8.count) bytes, and SQLite takes paths of \(bytesMax) at most; move the file to a folder nearer "
+                    + "to the root.")
+        }
+        return path
     }
 
     /// The path of the file that `path` leads to, free of links: SQLite's companions and the workers' locks lie there.

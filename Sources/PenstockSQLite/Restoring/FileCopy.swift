@@ -76,6 +76,12 @@ struct FileCopy: Sendable {
             }
             try source.read { try $0.backup(to: database) }
             try source.close()
+        } catch let error as DatabaseError where error.resultCode == .SQLITE_IOERR {
+            // SQLite does not say in which of the two files.
+            throw PenstockError(
+                .storage,
+                "The disk of \(source) or of \(path) reported an error as one was copied to the other, or files may not be so large "
+                    + "(`ulimit -f`). Nothing was made.", cause: error)
         } catch let error as DatabaseError where error.resultCode != .SQLITE_FULL {
             throw ReadOnlyFile.translated(error, source)
         }

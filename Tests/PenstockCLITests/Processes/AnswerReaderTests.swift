@@ -63,6 +63,9 @@ import Testing
         let later = try #require(error("retry-after 1m30s the server is busy") as? RetryAfter)
         #expect(later.delay == .seconds(90))
         #expect(later.reason == "the server is busy")
+        // A command hands on what a foreign server says, and a group waits for it.
+        #expect((error("hold 400d closed") as? RetryAfter)?.delay == .seconds(86_400))
+        #expect((error("retry-after 400d closed") as? RetryAfter)?.delay == .seconds(400 * 86_400))
         #expect((error("retry-after soon") as? AttemptFailed)?.description == "retry-after soon")
         #expect((error("no luck") as? AttemptFailed)?.description == "no luck")
         // Of a long text the end is kept, and what it means stands in front.

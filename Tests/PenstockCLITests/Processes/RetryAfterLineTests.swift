@@ -17,6 +17,7 @@ struct RetryAfterLineTests {
         ("Retry-After: Tue, 24 Nov 2026 12:00:45 GMT", .seconds(45)),
         ("Retry-After: Tue, 24 Nov 2026 11:00:00 GMT", .zero),
         ("Retry-After: 9223372036854775807", .seconds(86_400)),
+        ("Retry-After: 99999999999999999999999999", .seconds(86_400)),
         ("Retry-After: Sun, 24 Nov 2030 00:00:00 GMT", .seconds(86_400)),
     ])
     func saysHowLong(text: String, expected: Duration) {

@@ -4,16 +4,13 @@ import PenstockFormats
 /// What a command writes to standard error to say how long the other end is to be left alone: a line such as `Retry-After: 30`, as
 /// the header of HTTP has it (RFC 9110, 10.2.3), in seconds, as a date, or as a duration.
 enum RetryAfterLine {
-    /// The longest time that a line is believed: commands hand on what foreign servers say.
-    static let longest = Duration.seconds(86_400)
-
     private static let name = "retry-after:"
 
     /// The time of the last such line in `text` that can be read; `nil` when there is none.
     static func duration(in text: String, now: Timestamp) -> Duration? {
         for line in text.split(whereSeparator: \.isNewline).reversed() where line.lowercased().hasPrefix(name) {
             let value = String(line.dropFirst(name.count).drop(while: \.isWhitespace))
-            if let duration = duration(value, now: now) { return min(duration, longest) }
+            if let duration = duration(value, now: now) { return min(duration, Answer.holdMax) }
         }
         return nil
     }
@@ -21,6 +18,9 @@ enum RetryAfterLine {
     private static func duration(_ value: String, now: Timestamp) -> Duration? {
         let word = String(value.prefix { !$0.isWhitespace })
         if let seconds = Int64(word) { return seconds >= 0 ? .seconds(seconds) : nil }
+        if !word.isEmpty, word.utf8.allSatisfy((UInt8(ascii: "0")...UInt8(ascii: "9")).contains) {
+            return Answer.holdMax
+        }
         if let moment = date(value, now: now) { return max(.zero, moment - now) }
         return try? DurationText.parse(word)
     }

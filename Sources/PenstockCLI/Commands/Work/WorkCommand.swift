@@ -50,7 +50,7 @@ struct WorkCommand: AsyncParsableCommand {
             standard output, without delay (not buffered), and writes nothing else: then the message is done, and the line is what \
             it gave. Of one that may write nothing for a message, --timeout makes an end. \
             A line that begins with the control character NAK (octal 025) says that it failed: "reject TEXT" after it makes a dead letter, \
-            "retry-after 30s TEXT" says when it comes back, "hold 30s TEXT" also that nothing of its group starts before, and any other text that it is to be tried again as the queue's policy says. \
+            "retry-after 30s TEXT" says when it comes back, "hold 30s TEXT" also that nothing of its group starts before (a day at most), and any other text that it is to be tried again as the queue's policy says. \
             With --framed messages and answers have four bytes in front of them that say how many follow, the highest first, \
             and may be any bytes; an answer whose highest bit of these is set says that the message failed. \
             A process that ends, is silent for longer than --timeout or says more than one answer fails the message that it has, and \

@@ -41,6 +41,9 @@ enum Answer: Sendable, Hashable {
     /// It failed, with these words.
     case refused([UInt8])
 
+    /// For how long a command that puts off a group is believed: it hands on what a foreign server says.
+    static let holdMax = Duration.seconds(86_400)
+
     /// What the command's refusal is to the worker: `reject TEXT`, `retry-after DURATION TEXT`, `hold DURATION TEXT`, or just
     /// what went wrong.
     static func error(of refusal: [UInt8]) -> any Error {
@@ -51,7 +54,9 @@ enum Answer: Sendable, Hashable {
         if first == "retry-after" || first == "hold", words.count > 1,
             let delay = try? DurationText.parse(String(decoding: words[1].prefix(40), as: UTF8.self))
         {
-            return RetryAfter(delay, reason: kept(words.dropFirst(2)), holdsGroup: first == "hold")
+            let holdsGroup = first == "hold"
+            return RetryAfter(
+                holdsGroup ? min(delay, holdMax) : delay, reason: kept(words.dropFirst(2)), holdsGroup: holdsGroup)
         }
         let text = kept([refusal[...]])
         return AttemptFailed(description: text.isEmpty ? "The command refused it without a word." : text)
