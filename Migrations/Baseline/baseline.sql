@@ -1316,17 +1316,26 @@ CREATE TRIGGER penstock_messages_insert INSTEAD OF INSERT ON penstock_messages B
         dropped_total = dropped_total + NOT EXISTS (SELECT 1 FROM penstock_arrived)
         WHERE queue_id = (SELECT id FROM penstock_queue WHERE name = NEW.queue);
 END;
-CREATE TRIGGER penstock_schedules_insert_moving INSTEAD OF INSERT ON penstock_schedules
-WHEN (SELECT moving FROM penstock_state WHERE id = 1) <> 'draining' BEGIN
-    SELECT RAISE(ABORT, 'penstock: the queues of this store have moved to another one, or are about to; see penstock_store');
+CREATE TRIGGER penstock_schedules_insert_moving INSTEAD OF INSERT ON penstock_schedules BEGIN
+    SELECT RAISE(ABORT, 'penstock: the queues of this store have moved to another one, or are about to; see penstock_store')
+        WHERE (SELECT moving FROM penstock_state WHERE id = 1) <> 'draining';
+    SELECT RAISE(ABORT, 'penstock: the queue is being copied here, and takes nothing before all of it is there')
+        WHERE EXISTS (SELECT 1 FROM penstock_arriving AS arriving JOIN penstock_queue AS queue ON queue.id = arriving.queue_id
+            WHERE queue.name = NEW.queue);
 END;
-CREATE TRIGGER penstock_schedules_update_moving INSTEAD OF UPDATE ON penstock_schedules
-WHEN (SELECT moving FROM penstock_state WHERE id = 1) <> 'draining' BEGIN
-    SELECT RAISE(ABORT, 'penstock: the queues of this store have moved to another one, or are about to; see penstock_store');
+CREATE TRIGGER penstock_schedules_update_moving INSTEAD OF UPDATE ON penstock_schedules BEGIN
+    SELECT RAISE(ABORT, 'penstock: the queues of this store have moved to another one, or are about to; see penstock_store')
+        WHERE (SELECT moving FROM penstock_state WHERE id = 1) <> 'draining';
+    SELECT RAISE(ABORT, 'penstock: the queue is being copied here, and takes nothing before all of it is there')
+        WHERE EXISTS (SELECT 1 FROM penstock_arriving AS arriving JOIN penstock_queue AS queue ON queue.id = arriving.queue_id
+            WHERE queue.name IN (OLD.queue, NEW.queue));
 END;
-CREATE TRIGGER penstock_schedules_delete_moving INSTEAD OF DELETE ON penstock_schedules
-WHEN (SELECT moving FROM penstock_state WHERE id = 1) <> 'draining' BEGIN
-    SELECT RAISE(ABORT, 'penstock: the queues of this store have moved to another one, or are about to; see penstock_store');
+CREATE TRIGGER penstock_schedules_delete_moving INSTEAD OF DELETE ON penstock_schedules BEGIN
+    SELECT RAISE(ABORT, 'penstock: the queues of this store have moved to another one, or are about to; see penstock_store')
+        WHERE (SELECT moving FROM penstock_state WHERE id = 1) <> 'draining';
+    SELECT RAISE(ABORT, 'penstock: the queue is being copied here, and takes nothing before all of it is there')
+        WHERE EXISTS (SELECT 1 FROM penstock_arriving AS arriving JOIN penstock_queue AS queue ON queue.id = arriving.queue_id
+            WHERE queue.name = OLD.queue);
 END;
 
 INSERT INTO penstock_migration VALUES (1, 'log', CAST(strftime('%s', 'now') AS INTEGER) * 1000000);

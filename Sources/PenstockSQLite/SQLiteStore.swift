@@ -98,13 +98,16 @@ public final class SQLiteStore: SQLStore {
             if ownsPool { try OpenFile.keepUnwrittenPages(database) }
         }
         folder = try SharedFolder(besideDatabaseAt: path)
-        try LogOwner.record(at: path, in: folder)
+        let identity = try FileIdentity(of: path)
+        try LogOwner.record(at: path, in: folder) {
+            try pool.writeWithoutTransaction { try OpenFile.requireStill($0, at: path) }
+        }
         let (time, random) = (options.time, options.random)
         let writerLock = try WriterLock(folder)
         let timings = WriteTimings()
         let flusher = ownsPool ? try Flusher(path, timings: timings, flush: options.flush) : nil
         let access = DatabaseAccess(
-            path: path, identity: try FileIdentity(of: path), pool: pool, writerLock: writerLock, flusher: flusher,
+            path: path, identity: identity, pool: pool, writerLock: writerLock, flusher: flusher,
             busyMax: options.busyMax, timings: timings)
         self.access = access
         let locks = FolderLocks(folder: folder)

@@ -131,6 +131,31 @@ import Testing
         }
     }
 
+    /// A dead letter goes back by its origin: whoever may write any into a message would put it into any queue.
+    @Test func whoNamesAnOriginMayReadIt() async throws {
+        try await TokenServer.run { (store, open) async throws in
+            let letter = try await store.queue("other", of: String.self).enqueue("letter").sequence
+            let own = try await store.queue("mail", of: String.self).enqueue("own").sequence
+            let (producer, team, everything) = (
+                try await open("producer"), try await open("team"), try await open("everything")
+            )
+            func copy(_ client: RemoteStore, _ origin: SequenceNumber) async throws {
+                let message = NewMessage(payload: [1], origin: origin)
+                _ = try await client.enqueue([message], to: mail, durability: .powerLoss)
+            }
+            for origin in [letter, own] { await expect(.forbidden) { try await copy(producer, origin) } }
+            await expect(.forbidden) { try await copy(team, letter) }
+            await expect(.unknownMessage) { try await copy(team, SequenceNumber(99)) }
+            await expect(.forbidden) {
+                let task = NewTask(try TaskName("t"), queue: mail, message: NewMessage(payload: [1], origin: letter))
+                _ = try await team.start(NewWorkflow(tasks: [task]), durability: .powerLoss)
+            }
+            try await copy(team, own)
+            try await copy(everything, letter)
+            for client in [producer, team, everything] { try await client.close() }
+        }
+    }
+
     /// One transaction of a client is as large as one of a program, and no larger.
     @Test func aTransactionIsBounded() async throws {
         try await TokenServer.run { (_, open) async throws in

@@ -99,7 +99,7 @@ extension Faults {
                     try site.column("SELECT state FROM penstock_messages") == [
                         "done", "done", "done", "scheduled", "scheduled",
                     ])
-                // Two of these files are memory that processes share, and hold numbers; the others hold nothing.
+                // Two of these files are memory that processes share, and hold numbers, as does one more; the others hold nothing.
                 let side = "\(site.file)-penstock"
                 for name in try FileManager.default.contentsOfDirectory(atPath: side) {
                     let bytes = try Data(contentsOf: URL(filePath: "\(side)/\(name)"))
@@ -109,6 +109,9 @@ extension Faults {
                         #expect(bytes.starts(with: header.utf8))
                         let words = bytes.dropFirst(header.utf8.count).split { !(32..<127).contains($0) }
                         #expect(words.allSatisfy { $0.count < 6 }, "\(name)")
+                    } else if name == "log-owner" {
+                        let isOfNumbers = bytes.allSatisfy { (48...57).contains($0) || $0 == 32 || $0 == 10 }
+                        #expect(bytes.count == 96 && isOfNumbers, "\(String(decoding: bytes, as: UTF8.self))")
                     } else {
                         #expect(bytes.isEmpty, "\(name)")
                     }

@@ -54,6 +54,22 @@ import Testing
                 let error = await expect(.queueDeleting) { try await call() }
                 #expect(error?.message.contains("is being copied here from source.db") == true)
             }
+            // Whoever waits for what has expired looks on: it ends when all is there.
+            let expiring = try await into.messages(MessageQuery(queue: .jobs, limit: 5000)).records.last
+            if let expiring, expiring.expiresAt != nil {
+                time.advance(by: .seconds(60))
+                #expect(try await into.expectEnd(of: expiring.sequence) == .ready)
+            }
+            if (try? await into.schedules(ScheduleName("nightly"))) != nil {
+                let own = Schedule(queue: .mail, spec: "@daily", message: .text("x"))
+                for change in [.pause, .resume, .run, .remove, .put(own, replacing: true)] as [ScheduleChange] {
+                    await expect(.queueDeleting) { _ = try await into.schedule(ScheduleName("nightly"), change) }
+                }
+                for statement in ["UPDATE penstock_schedules SET paused = 1", "DELETE FROM penstock_schedules"] {
+                    let shell = try await SQLiteShell(path: target).run(statement)
+                    #expect(!shell.succeeded && shell.errors.contains("is being copied here"), "\(shell.errors)")
+                }
+            }
             if (try? await into.workflows(WorkflowQuery(name: .flow))) != nil {
                 await expect(.queueDeleting) { _ = try await into.cancel(.flow) }
                 await expect(.queueDeleting) {
@@ -65,10 +81,15 @@ import Testing
             time.advance(by: .seconds(3600))
             #expect(try await into.prune(PruneRequest()).messages == 0)
         }
+        try await from.schedule(
+            ScheduleName("nightly"),
+            .put(Schedule(queue: .jobs, spec: "@daily", message: .text("x")), replacing: false))
+        let expiring = NewMessage(payload: [1], expiry: .after(.seconds(30)))
+        _ = try await from.enqueue([expiring], to: .jobs, durability: .processCrash)
         let report = try await from.copy(to: into, StoreCopy(source: "source.db", target: "target.db", withLog: true)) {
             _ in
         }
-        #expect(count.withLock { $0 } > 2 && report.queues.map(\.total) == [3002])
+        #expect(count.withLock { $0 } > 2 && report.queues.map(\.total) == [3003])
         #expect(try await into.prune(PruneRequest(limit: 5000)).messages == 3000)
         try await from.close()
         try await into.close()

@@ -1,6 +1,7 @@
 import Foundation
 import GRDB
 import PenstockCore
+import PenstockProcesses
 import PenstockTestKit
 import Testing
 
@@ -65,6 +66,21 @@ import Testing
         let pool = try DatabasePool(path: path)
         await expect(.fileReplaced) { _ = try await SQLiteStore.open(pool: pool) }
         withExtendedLifetime(store) {}
+    }
+
+    /// A store that waited for a lock as it opened has another file open than the one that has the name by then.
+    @Test func whatIsWrittenDownIsTheFileThatIsOpen() async throws {
+        let store = try await storeWithLog()
+        let record = path + "-penstock/log-owner"
+        let before = try Data(contentsOf: URL(fileURLWithPath: record))
+        let folder = store.folder
+        func requireOpen() throws {
+            try store.access.pool.writeWithoutTransaction { try OpenFile.requireStill($0, at: path) }
+        }
+        try LogOwner.record(at: path, in: folder, requireOpen: requireOpen)
+        try replace()
+        await expect(.fileReplaced) { try LogOwner.record(at: path, in: folder, requireOpen: requireOpen) }
+        #expect(try Data(contentsOf: URL(fileURLWithPath: record)) == before)
     }
 
     @Test func theFileThatComesBackHasItsLog() async throws {

@@ -56,10 +56,11 @@ final class StoreHandle: Sendable {
             of: queue, after: token, within: min(left ?? storage.lookInterval, storage.lookInterval))
     }
 
-    /// Throws `storeMoved` when nothing of `queue` changes in this store any more. While workers may settle what they have, that may be
-    /// what is waited for.
-    func refuseMoved(_ queue: QueueName) async throws {
-        if let move = try await storage.status(of: queue).move, move.phase != .draining { throw move.refusal }
+    /// Why nothing of `queue` changes in this store any more, as the queues go to another one; `nil`: it may. While workers may settle
+    /// what they have, that may be what is waited for. Whoever is told looks once more: what came before the move came here.
+    func moveRefusal(_ queue: QueueName) async throws -> PenstockError? {
+        guard let move = try await storage.status(of: queue).move, move.phase != .draining else { return nil }
+        return move.refusal
     }
 
     private func waitForChange(

@@ -66,6 +66,8 @@ public struct LogSequence<Element: Sendable>: AsyncSequence, Sendable {
         private var page: ArraySlice<MessageRecord> = []
         /// Whether the last page was empty, and waited for.
         private var hasWaited = false
+        /// Why nothing more comes, once that was seen.
+        private var refusal: PenstockError?
 
         init(log: LogSequence) {
             self.log = log
@@ -90,12 +92,16 @@ public struct LogSequence<Element: Sendable>: AsyncSequence, Sendable {
                 if page.isEmpty {
                     guard let token else { return nil }
                     // A wait that ends with nothing new may have ended because the queues go to another store.
-                    if hasWaited { try await log.queue.handle.refuseMoved(log.queue.name) }
+                    if let refusal { throw refusal }
+                    if hasWaited {
+                        refusal = try await log.queue.handle.moveRefusal(log.queue.name)
+                        if refusal != nil { continue }
+                    }
                     hasWaited = true
                     try await log.queue.handle.waitForChange(of: log.queue.name, after: token)
                 }
             }
-            hasWaited = false
+            (hasWaited, refusal) = (false, nil)
             return page.popFirst().map { LogEntry(record: $0, codec: log.queue.codec) }
         }
     }

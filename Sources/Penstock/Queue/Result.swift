@@ -37,6 +37,7 @@ extension StoreHandle {
         let deadline = timeout.map { time.boot + $0 }
         let query = MessageQuery(queue: queue, sequences: [sequence], limit: 1, withAttempts: true)
         var (isExpected, hasWaited) = (false, false)
+        var refusal: PenstockError?
         do {
             while true {
                 // The token comes before the look: a ring in between is not lost.
@@ -59,7 +60,11 @@ extension StoreHandle {
                     if isFirst || state.isFinished { continue }
                 }
                 // A wait that ends with nothing new may have ended because the queues go to another store.
-                if hasWaited { try await refuseMoved(queue) }
+                if let refusal { throw refusal }
+                if hasWaited {
+                    refusal = try await moveRefusal(queue)
+                    if refusal != nil { continue }
+                }
                 let moment = hasExpired ? nil : expiry
                 try await within(deadline, time) { try await self.waitForChange(of: queue, after: token, orAt: moment) }
                 hasWaited = true

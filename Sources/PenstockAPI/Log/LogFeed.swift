@@ -49,8 +49,9 @@ struct LogFeed: Sendable {
         var end: SequenceNumber?
         if format == .events { try await writer.write(Self.comment) }
         var silence = Patience(Self.silenceMax, time)
-        // A token that is taken back reads nothing more.
-        while left > 0, context.isStillAllowed {
+        while left > 0 {
+            // A token that is taken back, or is for other queues now, reads nothing more, and its log does not end as a whole one does.
+            guard context.principalNow?.may(.read, queue) == true else { throw Problem.unauthorized }
             // The token comes before the look, so that a ring in between is not lost.
             let token = store.storage.changes.token(for: queue)
             let query = LogQuery(queue: queue, start, limit: min(left, Self.pageCountMax))

@@ -46,7 +46,7 @@ struct StoreCallTable: Sendable {
                 return StoreAnswerBytes(result, now: caller.store.time.now)
             }
         }
-        add(RemoteCalls.enqueue) { caller, messages, queue, _ in try caller.may(messages, to: queue) }
+        add(RemoteCalls.enqueue) { caller, messages, queue, _ in try await caller.may(messages, to: queue) }
         add(RemoteCalls.claim) { caller, request in try caller.may(.consume, request.queue) }
         add(RemoteCalls.settle) { caller, settlements in try await caller.may(settlements) }
         add(RemoteCalls.perform) { caller, operations in try await caller.may(operations) }
@@ -54,7 +54,7 @@ struct StoreCallTable: Sendable {
             try await caller.mayAny(of: .consume, withQueuesOf: extensions.map(\.lease.sequence), mayBeGone: true)
         }
         add(RemoteCalls.reclaim) { caller in try caller.may(.consume) }
-        add(RemoteCalls.append) { caller, messages, queue, _, _ in try caller.may(messages, to: queue) }
+        add(RemoteCalls.append) { caller, messages, queue, _, _ in try await caller.may(messages, to: queue) }
         add(RemoteCalls.log) { caller, query in try caller.may(.read, query.queue) }
         add(RemoteCalls.moveCursor) { caller, cursor, queue, _ in
             try caller.principal.require(cursor.scope, cursorsOf: queue)
@@ -109,8 +109,7 @@ struct StoreCallTable: Sendable {
         add(RemoteCalls.schedules) { caller, _ in try caller.may(.read, nil) }
         add(RemoteCalls.fire) { caller in try caller.may(.consume) }
         add(RemoteCalls.start, telling: { try await $0.told($1) }) { caller, workflow, _ in
-            try caller.may(.produce)
-            for queue in Set(workflow.tasks.map(\.queue)) { try caller.may(.produce, queue) }
+            try await caller.may(workflow)
         }
         add(RemoteCalls.cancel) { caller, _ in try caller.may(.operate, nil) }
         add(RemoteCalls.workflows) { caller, _ in try caller.may(.read, nil) }

@@ -53,12 +53,29 @@ struct StoreCaller: Sendable {
         let brought = settlements.flatMap { $0.drafts.map(\.queue) + ($0.added?.tasks.map(\.queue) ?? []) }
         for queue in Set(brought) { try may(.produce, queue) }
         for draft in settlements.lazy.flatMap(\.drafts) { try ReservedKeys.refuse(draft.message.uniqueKey) }
+        try await mayCopy(
+            settlements.flatMap { $0.drafts.map(\.message) + ($0.added?.tasks.map(\.message) ?? []) })
     }
 
     /// Throws a problem with status 403 when he may not enqueue these.
-    func may(_ messages: [NewMessage], to queue: QueueName) throws(Problem) {
+    func may(_ messages: [NewMessage], to queue: QueueName) async throws {
         try may(.produce, queue)
         for message in messages { try ReservedKeys.refuse(message.uniqueKey) }
+        try await mayCopy(messages)
+    }
+
+    /// Throws a problem when he may not start that workflow.
+    func may(_ workflow: NewWorkflow) async throws {
+        try may(.produce)
+        for queue in Set(workflow.tasks.map(\.queue)) { try may(.produce, queue) }
+        try await mayCopy(workflow.tasks.map(\.message))
+    }
+
+    /// Throws a problem when one of these names as its origin a message that he may not read, or that there is not: by its origin a dead
+    /// letter goes back to where it came from, and whoever could name any would put messages there.
+    private func mayCopy(_ messages: [NewMessage]) async throws {
+        let origins = messages.compactMap(\.origin)
+        if !origins.isEmpty { try await mayAny(of: .read, withQueuesOf: origins) }
     }
 
     /// Throws a problem with status 403 when he may not do one of these, and with 413 when they are too many for one transaction.
@@ -67,7 +84,7 @@ struct StoreCaller: Sendable {
         for operation in operations {
             switch operation {
             case .enqueue(let some, let queue, _):
-                try may(some, to: queue)
+                try await may(some, to: queue)
                 messages += some.count
                 bytes += some.reduce(0) { $0 + $1.payload.count }
             case .settle(let settlements):

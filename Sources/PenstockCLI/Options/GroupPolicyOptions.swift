@@ -4,7 +4,7 @@ import Penstock
 /// What a queue's policy says of groups, and of how many messages may be with workers at the same time.
 struct GroupPolicyOptions: ParsableArguments {
     @Flag(
-        inversion: .prefixedNo,
+        inversion: .prefixedNo, exclusivity: .exclusive,
         help: .init(
             "Messages have groups (enqueue --group), each worked one at a time and in the order of the log."))
     var fifo: Bool?

@@ -24,7 +24,7 @@ struct StartPolicyOptions: ParsableArguments {
     var burstPerKey: Int?
 
     @Flag(
-        inversion: .prefixedNo,
+        inversion: .prefixedNo, exclusivity: .exclusive,
         help: .init("Groups (enqueue --group) have workers by turns, whatever the others have waiting."))
     var fair: Bool?
 

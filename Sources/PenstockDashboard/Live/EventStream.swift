@@ -8,10 +8,8 @@ import PenstockHTTP
 /// `/events`: which queues have changed, as server-sent events, for pages that are open.
 struct EventStream {
     let live: Live
-    /// Whether the token of its reader is still one.
-    let isStillAllowed: @Sendable () -> Bool
-    /// At which queues its reader may look.
-    let mayRead: @Sendable (QueueName) -> Bool
+    /// Its reader by the tokens of now; `nil`: nobody any more.
+    let reader: @Sendable () -> Principal?
 
     /// Names in one event. Of more the event says only that there are.
     private static let nameCountMax = 50
@@ -22,12 +20,12 @@ struct EventStream {
             throw Problem(
                 .serviceUnavailable, code: "busy", "As many pages are told of changes as may be.", retryAfterSeconds: 5)
         }
-        let (mayRead, isStillAllowed) = (mayRead, isStillAllowed)
+        let reader = reader
         let body = ResponseBody { writer in
             try await writer.write(ByteBuffer(string: "retry: 2000\n\n"))
             for await item in news {
-                guard isStillAllowed() else { break }
-                guard let text = Self.event(item, mayRead) else { continue }
+                guard let principal = reader() else { break }
+                guard let text = Self.event(item, { principal.may(.read, $0) }) else { continue }
                 try await writer.write(ByteBuffer(string: text))
             }
             try await writer.finish(nil)

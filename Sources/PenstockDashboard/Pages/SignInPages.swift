@@ -19,10 +19,8 @@ struct SignInPages {
             return response
         }
         routes.get("/events") { visit in
-            let (principal, context) = (visit.principal, visit.context)
-            return try EventStream(
-                live: visit.site.live, isStillAllowed: { context.isStillAllowed }, mayRead: { principal.may(.read, $0) }
-            ).response()
+            let context = visit.context
+            return try EventStream(live: visit.site.live, reader: { context.principalNow }).response()
         }
     }
 

@@ -27,10 +27,7 @@ package struct Authentication: DoorCheck {
                 context.principal = principal
                 context.shown = (secret, tokens)
             } else if !passesBy(request) {
-                var response = Problem(
-                    .unauthorized, code: "unauthorized",
-                    "Show a token of this server, in the header `Authorization: Bearer TOKEN`."
-                ).response
+                var response = Problem.unauthorized.response
                 response.headers[.wwwAuthenticate] = "Bearer realm=\"penstock\""
                 return response
             }

@@ -18,9 +18,10 @@ package struct ServerContext: RequestContext {
         isLocalSocket = source.channel.localAddress?.pathname != nil
     }
 
-    /// Whether whoever makes it may still do so: a token can be taken back while an answer goes on.
-    package var isStillAllowed: Bool {
-        shown.map { $0.tokens.principal(showing: $0.secret) == principal } ?? true
+    /// The principal by the tokens of now, which can be others than those of its beginning; `nil`: its token is none any more.
+    package var principalNow: Principal? {
+        guard let shown else { return principal }
+        return shown.tokens.principal(showing: shown.secret)
     }
 
     /// Whether it is known who makes it.

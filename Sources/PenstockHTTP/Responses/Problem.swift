@@ -53,6 +53,11 @@ package struct Problem: Error, HTTPResponseError, Sendable {
     package static let unknownPath =
         "There is no such path here; /openapi.json names those of the API, and / is the dashboard."
 
+    /// That no token was shown that is one.
+    package static let unauthorized = Problem(
+        .unauthorized, code: "unauthorized", "Show a token of this server, in the header `Authorization: Bearer TOKEN`."
+    )
+
     /// That a parameter, or the body, is none.
     package static func invalid(_ detail: String) -> Problem {
         Problem(.badRequest, code: PenstockError.Code.invalidInput.rawValue, detail)

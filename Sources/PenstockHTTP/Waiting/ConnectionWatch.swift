@@ -150,11 +150,17 @@ final class ConnectionWatch: ChannelDuplexHandler, RemovableChannelHandler {
     }
 
     /// Closes the connection at that time, if nothing has come by then. One clock runs for all its requests.
-    private func endWhenIdle(_ context: ChannelHandlerContext, at deadline: NIODeadline) {
+    ///
+    /// - Parameter bytes: of an answer that is written there have to be fewer left: a client that reads on is not idle.
+    private func endWhenIdle(_ context: ChannelHandlerContext, at deadline: NIODeadline, unlessBelow bytes: Int = .max)
+    {
         idleEnd = context.eventLoop.assumeIsolated().scheduleTask(deadline: deadline) { [self] in
-            let now = context.eventLoop.now
+            let (now, left) = (context.eventLoop.now, Self.unreadBytes(context))
             if unanswered.count > 0, !isReading {
                 endWhenIdle(context, at: now + idleTime)
+            } else if left > 0, left < bytes {
+                lastTime = now
+                endWhenIdle(context, at: now + idleTime, unlessBelow: left)
             } else if now < lastTime + idleTime {
                 endWhenIdle(context, at: lastTime + idleTime)
             } else {

@@ -46,9 +46,14 @@ package struct LogOwner: Equatable {
         return known.log == now.log && known.file != now.file
     }
 
-    /// Writes down that the log beside the database at `path` belongs to the file there, which this process has open.
-    package static func record(at path: String, in folder: SharedFolder) throws {
-        guard let now = LogOwner(at: path), LogOwner(recordIn: folder) != now else { return }
+    /// Writes down that the log beside the database at `path` belongs to the file there.
+    ///
+    /// - Parameter requireOpen: throws unless that is the file that this process has open. Another one may have taken its name while the
+    ///   process waited for a lock.
+    package static func record(at path: String, in folder: SharedFolder, requireOpen: () throws -> Void) throws {
+        let now = LogOwner(at: path)
+        try requireOpen()
+        guard let now, LogOwner(recordIn: folder) != now else { return }
         let descriptor = try folder.open(folder.file(fileName))
         defer { close(descriptor) }
         var bytes = Array("\(now.file.number) \(now.file.nanoseconds) \(now.log.number) \(now.log.nanoseconds)".utf8)

@@ -13,6 +13,7 @@ package enum Scheduling {
             try put(schedule, name, isReplacing: isReplacing, in: transaction)
         } else {
             guard let row = try row(name, connection) else { throw PenstockError.unknown(name) }
+            try transaction.account(of: row.schedule.queue).refuseArriving(in: transaction)
             switch change {
             case .put: break
             case .pause: try connection.run(setPaused, .integer(row.id), 1)
@@ -67,8 +68,9 @@ package enum Scheduling {
         let message = schedule.message
         try GroupKey.refuse([message], schedule.queue, account.policy)
         let known = try row(name, transaction.connection)
-        if known != nil, !isReplacing {
-            throw PenstockError.exists(name)
+        if let known {
+            guard isReplacing else { throw PenstockError.exists(name) }
+            try transaction.account(of: known.schedule.queue).refuseArriving(in: transaction)
         }
         // A program that says at each of its starts what it wants loses no firing by that, though its payload may be other bytes each time:
         // encrypted ones are, and those of a set.

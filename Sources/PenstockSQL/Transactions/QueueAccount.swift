@@ -266,7 +266,8 @@ package final class QueueAccount {
     private static let readSource = Query(
         """
         SELECT arrival.source FROM penstock_arriving AS arriving
-        LEFT JOIN penstock_arrival AS arrival ON arrival.move_id = arriving.move_id WHERE arriving.queue_id = ?1
+        LEFT JOIN penstock_arrival AS arrival ON arrival.move_id = arriving.move_id
+        WHERE arriving.queue_id = ?1 AND coalesce(arrival.place, 0) >= 0
         """)
     private static let insert = Query(
         """

@@ -182,11 +182,13 @@ struct FileIdentity: Equatable {
         if LogOwner.isAnother(at: path) { throw replaced(path) }
     }
 
-    private static func replaced(_ path: String) -> PenstockError {
+    /// The error for a file that is not the one whose write-ahead log lies beside it.
+    static func replaced(_ path: String) -> PenstockError {
         PenstockError(
             .fileReplaced,
-            "\(path) was removed or replaced while it was open; stop its programs, move \(path)-wal and \(path)-shm away, which "
-                + "belong to the file that was there, and start again.")
+            "\(path) was removed or replaced while it was open, and \(path)-wal, which may hold messages, belongs to the file that was "
+                + "there; stop its programs, put that file back, or move \(path)-wal and \(path)-shm away to go on without it, and "
+                + "start again.")
     }
 
     /// The size of the file at `path`; 0 when there is none.

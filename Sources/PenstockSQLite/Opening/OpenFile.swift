@@ -45,6 +45,14 @@ enum OpenFile {
         try database.execute(sql: "PRAGMA cache_spill = OFF")
     }
 
+    /// Throws `fileReplaced` when another file than the one that a connection has open is at its path.
+    static func requireStill(_ database: Database, at path: String) throws {
+        var hasMoved: CInt = 0
+        // Where the system cannot say it, nothing is refused.
+        let status = sqlite3_file_control(database.sqliteConnection, "main", SQLITE_FCNTL_HAS_MOVED, &hasMoved)
+        if status == SQLITE_OK, hasMoved != 0 { throw FileIdentity.replaced(path) }
+    }
+
     private static func prepareFile(_ path: String, createIfMissing: Bool) throws {
         if createIfMissing, FileIdentity.status(of: path) == nil, errno == ENOENT { return try createPrivately(path) }
         _ = try FileIdentity(of: path)

@@ -100,6 +100,9 @@ struct GroupTests {
         try await tool.succeed(["queue", "set", "q", "--fifo"])
         try await tool.fail(
             ["enqueue", "q", "x", "--group", ""], with: 64, saying: "The key of a group must have 1 to 500")
+        for contradiction in [["--fifo", "--no-fifo"], ["--no-fair", "--fair"]] {
+            try await tool.fail(["queue", "set", "q"] + contradiction, with: 64, saying: contradiction[1])
+        }
         try await tool.fail(["queue", "set", "q", "--limit-per-key", "2"], with: 64, saying: "add --no-fifo")
         #expect(try await tool.succeed(["list", "q", "--json"]).objects().isEmpty)
     }

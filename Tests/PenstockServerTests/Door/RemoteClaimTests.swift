@@ -17,7 +17,10 @@ import Testing
     private let time = ManualTime()
 
     private func context(_ channel: EmbeddedChannel) -> ServerContext {
-        ServerContext(source: .init(channel: channel, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }))
+        var context = ServerContext(
+            source: .init(channel: channel, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }))
+        context.principal = .local
+        return context
     }
 
     private func store(_ queues: [String: [[UInt8]]]) async throws -> PenstockStore {

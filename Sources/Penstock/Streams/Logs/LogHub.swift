@@ -205,6 +205,7 @@ final class LogHub<Value: Sendable>: Sendable {
     /// Reads the log on until it ends for good, or the task is cancelled.
     private func follow(_ access: LogAccess<Value>, _ run: Machine.Run) async throws -> LogEnding? {
         var hasWaited = false
+        var refusal: PenstockError?
         while true {
             try Task.checkCancellation()
             // The token comes before the look, so that a ring in between is not lost.
@@ -213,7 +214,11 @@ final class LogHub<Value: Sendable>: Sendable {
             if read.isAtEnd, let end = read.end { return RecordedFailure.ending(of: end) }
             if read.isAtEnd {
                 // A wait that ends with nothing new may have ended because the queues go to another store.
-                if hasWaited, read.isEmpty { try await access.handle.refuseMoved(access.name) }
+                if read.isEmpty {
+                    if let refusal { throw refusal }
+                    if hasWaited { refusal = try await access.handle.moveRefusal(access.name) }
+                    if refusal != nil { continue }
+                }
                 try await access.handle.waitForChange(of: access.name, after: token)
             }
             hasWaited = read.isAtEnd

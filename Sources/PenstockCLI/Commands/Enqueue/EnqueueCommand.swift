@@ -154,6 +154,13 @@ struct EnqueueCommand: AsyncParsableCommand {
             } catch let error as PenstockError where Self.ends.contains(error.code) {
                 throw error
             } catch let error as PenstockError {
+                // In an outage the look before the wait fails, and the wait's own bound is never come to.
+                if left == .zero {
+                    throw PenstockError(
+                        .timedOut,
+                        "Message \(sequence) has not ended within the timeout, and the store does not answer; it goes on, and can be waited "
+                            + "for again.", cause: error)
+                }
                 do {
                     try await outage.wait(after: error, by: SystemTime(), upTo: left)
                 } catch is PenstockError {
