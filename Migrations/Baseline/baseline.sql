@@ -1321,6 +1321,7 @@ CREATE TRIGGER penstock_schedules_insert_moving INSTEAD OF INSERT ON penstock_sc
         WHERE (SELECT moving FROM penstock_state WHERE id = 1) <> 'draining';
     SELECT RAISE(ABORT, 'penstock: the queue is being copied here, and takes nothing before all of it is there')
         WHERE EXISTS (SELECT 1 FROM penstock_arriving AS arriving JOIN penstock_queue AS queue ON queue.id = arriving.queue_id
+            JOIN penstock_arrival AS arrival ON arrival.move_id = arriving.move_id AND arrival.place >= 0
             WHERE queue.name = NEW.queue);
 END;
 CREATE TRIGGER penstock_schedules_update_moving INSTEAD OF UPDATE ON penstock_schedules BEGIN
@@ -1328,6 +1329,7 @@ CREATE TRIGGER penstock_schedules_update_moving INSTEAD OF UPDATE ON penstock_sc
         WHERE (SELECT moving FROM penstock_state WHERE id = 1) <> 'draining';
     SELECT RAISE(ABORT, 'penstock: the queue is being copied here, and takes nothing before all of it is there')
         WHERE EXISTS (SELECT 1 FROM penstock_arriving AS arriving JOIN penstock_queue AS queue ON queue.id = arriving.queue_id
+            JOIN penstock_arrival AS arrival ON arrival.move_id = arriving.move_id AND arrival.place >= 0
             WHERE queue.name IN (OLD.queue, NEW.queue));
 END;
 CREATE TRIGGER penstock_schedules_delete_moving INSTEAD OF DELETE ON penstock_schedules BEGIN
@@ -1335,6 +1337,7 @@ CREATE TRIGGER penstock_schedules_delete_moving INSTEAD OF DELETE ON penstock_sc
         WHERE (SELECT moving FROM penstock_state WHERE id = 1) <> 'draining';
     SELECT RAISE(ABORT, 'penstock: the queue is being copied here, and takes nothing before all of it is there')
         WHERE EXISTS (SELECT 1 FROM penstock_arriving AS arriving JOIN penstock_queue AS queue ON queue.id = arriving.queue_id
+            JOIN penstock_arrival AS arrival ON arrival.move_id = arriving.move_id AND arrival.place >= 0
             WHERE queue.name = OLD.queue);
 END;
 

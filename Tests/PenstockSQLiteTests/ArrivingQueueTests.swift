@@ -144,6 +144,7 @@ import Testing
             }
             try await into.configure(.jobs, .delete(force: true))
         }
+        // What has nobody to bring it is no copy any more, and says so.
         for _ in 1...2 { await expect(.unknownQueue) { _ = try await from.copy(to: into, move) { _ in } } }
         try await from.cancelCopy(into: into)
         #expect(try await into.status(of: nil).queues.map(\.name) == [.mail])

@@ -15,6 +15,7 @@ BEGIN
         RAISE EXCEPTION USING MESSAGE =
             'penstock: the queues of this store have moved to another one, or are about to; see penstock_store';
     ELSIF EXISTS (SELECT 1 FROM penstock_arriving AS arriving JOIN penstock_queue AS queue ON queue.id = arriving.queue_id
+        JOIN penstock_arrival AS arrival ON arrival.move_id = arriving.move_id AND arrival.place >= 0
         WHERE TG_OP <> 'INSERT' AND queue.name = OLD.queue OR TG_OP <> 'DELETE' AND queue.name = NEW.queue) THEN
         RAISE EXCEPTION USING MESSAGE =
             'penstock: the queue is being copied here, and takes nothing before all of it is there';

@@ -51,7 +51,7 @@ struct LogFeed: Sendable {
         var silence = Patience(Self.silenceMax, time)
         while left > 0 {
             // A token that is taken back, or is for other queues now, reads nothing more, and its log does not end as a whole one does.
-            guard context.principalNow?.may(.read, queue) == true else { throw Problem.unauthorized }
+            try context.requireStill(.read, [queue])
             // The token comes before the look, so that a ring in between is not lost.
             let token = store.storage.changes.token(for: queue)
             let query = LogQuery(queue: queue, start, limit: min(left, Self.pageCountMax))

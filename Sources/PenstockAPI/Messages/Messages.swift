@@ -122,6 +122,7 @@ struct Messages: Sendable {
         let end = try await context.wait(atMost: patience, time) {
             try await queue.result(of: sequence, as: [UInt8].self)
         }
+        try context.requireStill(.read, [record.queue])
         guard case .happened(let result) = end else {
             return Self.goesOn(try await lookup.message(sequence, context.principal, .read))
         }

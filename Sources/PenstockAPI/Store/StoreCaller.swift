@@ -71,11 +71,12 @@ struct StoreCaller: Sendable {
         try await mayCopy(workflow.tasks.map(\.message))
     }
 
-    /// Throws a problem when one of these names as its origin a message that he may not read, or that there is not: by its origin a dead
-    /// letter goes back to where it came from, and whoever could name any would put messages there.
+    /// Throws a problem when one of these names as its origin a message that he may neither read nor work: by its origin a dead letter goes
+    /// back to where it came from, and whoever could name any would put messages there. One that is gone may have been forgotten since it
+    /// was read.
     private func mayCopy(_ messages: [NewMessage]) async throws {
         let origins = messages.compactMap(\.origin)
-        if !origins.isEmpty { try await mayAny(of: .read, withQueuesOf: origins) }
+        if !origins.isEmpty { try await mayAny(of: .read, .consume, withQueuesOf: origins, mayBeGone: true) }
     }
 
     /// Throws a problem with status 403 when he may not do one of these, and with 413 when they are too many for one transaction.

@@ -69,7 +69,11 @@ package struct RemoteClaim: Sendable {
             let pause = min(left, store.storage.remoteLookInterval, due ?? left)
             let end = try await waited(changes, after: tokens, atMost: pause, context, time)
             switch end {
-            case .happened, .timeIsUp: continue
+            case .happened, .timeIsUp:
+                do { try context.requireStill(.consume, queues) } catch {
+                    ring(changes)
+                    throw error
+                }
             case .serverStops:
                 ring(changes)
                 return []

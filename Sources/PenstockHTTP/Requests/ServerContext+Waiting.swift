@@ -37,17 +37,7 @@ extension ServerContext {
     }
 
     /// Waits for `end`, which others may answer as well. There may be thousands of such waits, so they have few tasks.
-    ///
-    /// - Throws: a problem when the token was taken back meanwhile.
     private func wait<Value: Sendable>(
-        for end: Waiter<WaitEnd<Value>>, atMost limit: Duration, _ time: any TimeSource
-    ) async throws -> WaitEnd<Value> {
-        let how = try await waited(for: end, atMost: limit, time)
-        if principalNow == nil { throw Problem.unauthorized }
-        return how
-    }
-
-    private func waited<Value: Sendable>(
         for end: Waiter<WaitEnd<Value>>, atMost limit: Duration, _ time: any TimeSource
     ) async throws -> WaitEnd<Value> {
         guard let presence = ClientPresence.of(channel) else { return .clientGone }

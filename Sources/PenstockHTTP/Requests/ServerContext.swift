@@ -1,13 +1,14 @@
 package import Hummingbird
 import NIOCore
+package import PenstockCore
 
 /// What a request carries on its way through the server.
 package struct ServerContext: RequestContext {
     package var coreContext: CoreRequestContextStorage
     /// Whoever makes it; set before any route is reached.
     package var principal = Principal.nobody
-    /// The token that was shown, and among which ones it was found.
-    var shown: (secret: String, tokens: Tokens)?
+    /// The token that was shown, or signed with, and among which ones it was found.
+    package var shown: (secret: String, tokens: Tokens)?
     /// Whether it came through a socket in the file system, which no page of the web can have a browser speak to.
     package let isLocalSocket: Bool
     let channel: any Channel
@@ -22,6 +23,13 @@ package struct ServerContext: RequestContext {
     package var principalNow: Principal? {
         guard let shown else { return principal }
         return shown.tokens.principal(showing: shown.secret)
+    }
+
+    /// Throws a problem when a token was taken back meanwhile, or is for other queues now. To be asked before something is begun anew,
+    /// and not of what was done.
+    package func requireStill(_ scope: Scope, _ queues: [QueueName]) throws(Problem) {
+        guard let principalNow else { throw .unauthorized }
+        for queue in queues { try principalNow.require(scope, queue) }
     }
 
     /// Whether it is known who makes it.

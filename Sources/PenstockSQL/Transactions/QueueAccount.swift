@@ -46,6 +46,12 @@ package final class QueueAccount {
     package func refuseDeleting(in transaction: Transaction) throws {
         guard isDeleting else { return }
         try refuseArriving(in: transaction)
+        if try transaction.connection.first(Self.isOfBrokenMove, .integer(id), read: { _ in true }) == true {
+            throw PenstockError(
+                .queueDeleting,
+                "The queue '\(name)' was being copied here, and a queue of that move was deleted; give the copy up with `penstock copy "
+                    + "--cancel`, or delete the queue with force.")
+        }
         throw PenstockError(
             .queueDeleting,
             "The queue '\(name)' is being deleted; wait until it is gone, or finish it with `penstock queue delete`.")
@@ -269,6 +275,7 @@ package final class QueueAccount {
         LEFT JOIN penstock_arrival AS arrival ON arrival.move_id = arriving.move_id
         WHERE arriving.queue_id = ?1 AND coalesce(arrival.place, 0) >= 0
         """)
+    private static let isOfBrokenMove = Query("SELECT 1 FROM penstock_arriving WHERE queue_id = ?1")
     private static let insert = Query(
         """
         INSERT INTO penstock_depth (queue_id)

@@ -53,6 +53,7 @@ package struct SQS: RouterMiddleware {
     private func answer(_ request: Request, _ context: ServerContext, to action: String) async throws -> Response {
         do {
             // Whoever has shown a token, or need not show any, is known already.
+            var context = context
             var principal = context.principal
             let body: ByteBuffer
             if let tokens, principal.scopes.isEmpty {
@@ -61,6 +62,8 @@ package struct SQS: RouterMiddleware {
                 let signer = try signature.signer(tokens, now: time.now)
                 body = try await request.body.collect(upTo: Self.bytesMax)
                 principal = try signature.verify(body: body, by: signer)
+                context.principal = principal
+                context.shown = tokens.token(named: principal.name).map { ($0.secret, tokens) }
             } else {
                 body = try await request.body.collect(upTo: Self.bytesMax)
             }
@@ -70,6 +73,8 @@ package struct SQS: RouterMiddleware {
             return try await call.perform(action)
         } catch let refusal as Refusal {
             return refusal.response
+        } catch let problem as Problem where [.unauthorized, .forbidden].contains(problem.status) {
+            return Refusal("InvalidClientTokenId", problem.detail, status: .forbidden).response
         } catch let error as PenstockError {
             let refusal = Refusal(error)
             if !refusal.isSendersFault {

@@ -218,6 +218,8 @@ final class LogHub<Value: Sendable>: Sendable {
                     if let refusal { throw refusal }
                     if hasWaited { refusal = try await access.handle.moveRefusal(access.name) }
                     if refusal != nil { continue }
+                } else {
+                    refusal = nil
                 }
                 try await access.handle.waitForChange(of: access.name, after: token)
             }

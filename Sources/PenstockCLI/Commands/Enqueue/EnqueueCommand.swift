@@ -155,7 +155,7 @@ struct EnqueueCommand: AsyncParsableCommand {
                 throw error
             } catch let error as PenstockError {
                 // In an outage the look before the wait fails, and the wait's own bound is never come to.
-                if left == .zero {
+                if left == .zero, error.isOfStalledStore {
                     throw PenstockError(
                         .timedOut,
                         "Message \(sequence) has not ended within the timeout, and the store does not answer; it goes on, and can be waited "
