@@ -149,7 +149,7 @@ enum SequenceSource {
         try connection.all(selectPriorities, .integer(queueID)) { $0.integer(0) }
     }
 
-    private static let anyArrival = Query("SELECT 1 FROM penstock_arrival LIMIT 1")
+    private static let anyArrival = Query("SELECT 1 FROM penstock_arrival WHERE move_id > '' LIMIT 1")
     private static let selectPriorities = Query(
         """
         WITH RECURSIVE found (priority) AS (

@@ -74,7 +74,9 @@ package struct SQS: RouterMiddleware {
         } catch let refusal as Refusal {
             return refusal.response
         } catch let problem as Problem where [.unauthorized, .forbidden].contains(problem.status) {
-            return Refusal("InvalidClientTokenId", problem.detail, status: .forbidden).response
+            return Refusal(
+                "InvalidClientTokenId", "The security token included in the request is invalid.", status: .forbidden
+            ).response
         } catch let error as PenstockError {
             let refusal = Refusal(error)
             if !refusal.isSendersFault {
