@@ -26,7 +26,7 @@ public struct StoreMove: Hashable, Sendable {
         self.target = target
     }
 
-    /// What whoever would change the store is told, and whoever waits there for what will not come.
+    /// What a caller is told who would change the store, and a task that waits there for what will not come.
     package var refusal: PenstockError {
         PenstockError(.storeMoved, "The queues of \(source) \(predicate) to \(target); \(advice).")
     }

@@ -52,15 +52,6 @@ import Testing
         return seen.withLock { $0 }
     }
 
-    private func code(_ body: () async throws -> Void) async -> PenstockError.Code? {
-        do {
-            try await body()
-            return nil
-        } catch {
-            return (error as? PenstockError)?.code
-        }
-    }
-
     @Test func aPayloadGoesThroughTheChainAndBack() async throws {
         let mails = try await mails(chain())
         let receipt = try await mails.enqueue(mail, options: .init(headers: ["trace": "t"], kind: "mail"))
@@ -198,11 +189,11 @@ import Testing
         #expect(twice?.code == .invalidInput)
         #expect(twice?.message == "Two codecs of the queue are called 'shift'; a chain has each name once.")
         for name in ["", "Shift", "a,b", "a:b", "a b", String(repeating: "a", count: 33)] {
-            #expect(await code { _ = try await mails([Shift(name: name)]) } == .invalidInput, "\(name)")
+            #expect(await errorCode { _ = try await mails([Shift(name: name)]) } == .invalidInput, "\(name)")
         }
         for parameter in ["", "a,b", "a:b", "é", String(repeating: "a", count: 101)] {
             let queue = try await mails([Shift(parameter: parameter)])
-            #expect(await code { try await queue.enqueue(mail) } == .invalidInput, "\(parameter)")
+            #expect(await errorCode { try await queue.enqueue(mail) } == .invalidInput, "\(parameter)")
         }
         #expect(try await memory.messages(MessageQuery()).isEmpty)
     }
@@ -213,6 +204,6 @@ import Testing
         let stored = try await store.queueAsStored("mails")
         #expect(try await drain(stored).first?.first == UInt8(ascii: "{") + 1)
         #expect(try await record(receipt).state == .done)
-        #expect(await code { _ = try await store.queueAsStored("none") } == .unknownQueue)
+        #expect(await errorCode { _ = try await store.queueAsStored("none") } == .unknownQueue)
     }
 }

@@ -20,20 +20,11 @@ import Testing
         try await store.status(of: jobs).queues.first?.depths.ready
     }
 
-    private func code(_ body: () async throws -> Void) async -> PenstockError.Code? {
-        do {
-            try await body()
-            return nil
-        } catch {
-            return (error as? PenstockError)?.code
-        }
-    }
-
     @Test func aFaultBeforeTheCallLeavesNothing() async throws {
         let store = try await store()
         store.fail(.enqueue, at: 2, .before, with: diskFull)
         try await put(store)
-        #expect(await code { try await put(store) } == .diskFull)
+        #expect(await errorCode { try await put(store) } == .diskFull)
         #expect(try await count(store) == 1)
         try await put(store)
         #expect(try await count(store) == 2, "It strikes once.")
@@ -42,7 +33,7 @@ import Testing
     @Test func aFaultAfterTheCallLeavesItsEffect() async throws {
         let store = try await store()
         store.fail(.enqueue, .after, with: diskFull)
-        #expect(await code { try await put(store) } == .diskFull)
+        #expect(await errorCode { try await put(store) } == .diskFull)
         #expect(try await count(store) == 1)
     }
 
@@ -51,9 +42,9 @@ import Testing
         try await put(store)
         store.fail(.enqueue)
         store.fail(.enqueue, at: 3, with: diskFull)
-        #expect(await code { try await put(store) } == .storage)
+        #expect(await errorCode { try await put(store) } == .storage)
         try await put(store)
-        #expect(await code { try await put(store) } == .diskFull)
+        #expect(await errorCode { try await put(store) } == .diskFull)
         try await put(store)
     }
 
@@ -105,15 +96,15 @@ import Testing
             case .close: try await store.close()
             }
         }
-        #expect(await code(make) == .diskFull)
-        #expect(await code(make) == nil)
+        #expect(await errorCode(make) == .diskFull)
+        #expect(await errorCode(make) == nil)
     }
 
     @Test func callsCanFailForAWhile() async throws {
         let store = try await store()
         store.fail(every: [.enqueue, .claim], with: diskFull)
         for _ in 1...3 {
-            #expect(await code { try await put(store) } == .diskFull)
+            #expect(await errorCode { try await put(store) } == .diskFull)
             #expect(try await count(store) == 0)
         }
         store.fail(.status)

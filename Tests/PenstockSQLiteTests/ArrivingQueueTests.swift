@@ -54,7 +54,7 @@ import Testing
                 let error = await expect(.queueDeleting) { try await call() }
                 #expect(error?.message.contains("is being copied here from source.db") == true)
             }
-            // Whoever waits for what has expired looks on: it ends when all is there.
+            // A task that waits for a message that has expired looks on: it ends when all is there.
             let expiring = try await into.messages(MessageQuery(queue: .jobs, limit: 5000)).records.last
             if let expiring, expiring.expiresAt != nil {
                 time.advance(by: .seconds(60))

@@ -56,13 +56,6 @@ final class StoreHandle: Sendable {
             of: queue, after: token, within: min(left ?? storage.lookInterval, storage.lookInterval))
     }
 
-    /// Why nothing of `queue` changes in this store any more, as the queues go to another one; `nil`: it may. While workers may settle
-    /// what they have, that may be what is waited for. Whoever is told looks once more: what came before the move came here.
-    func moveRefusal(_ queue: QueueName) async throws -> PenstockError? {
-        guard let move = try await storage.status(of: queue).move, move.phase != .draining else { return nil }
-        return move.refusal
-    }
-
     private func waitForChange(
         of queue: QueueName, after token: Wakeups.Token, within interval: Duration
     ) async throws {

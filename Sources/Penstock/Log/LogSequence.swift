@@ -64,10 +64,7 @@ public struct LogSequence<Element: Sendable>: AsyncSequence, Sendable {
         let log: LogSequence
         private var pages: MessagePages?
         private var page: ArraySlice<MessageRecord> = []
-        /// Whether the last page was empty, and waited for.
-        private var hasWaited = false
-        /// Why nothing more comes, once that was seen.
-        private var refusal: PenstockError?
+        private var move = MoveWatch()
 
         init(log: LogSequence) {
             self.log = log
@@ -89,19 +86,14 @@ public struct LogSequence<Element: Sendable>: AsyncSequence, Sendable {
                     }
                 page = try await pages.next()[...]
                 self.pages = pages
-                if page.isEmpty {
+                if !page.isEmpty {
+                    move.foundNews()
+                } else {
                     guard let token else { return nil }
-                    // A wait that ends with nothing new may have ended because the queues go to another store.
-                    if let refusal { throw refusal }
-                    if hasWaited {
-                        refusal = try await log.queue.handle.moveRefusal(log.queue.name)
-                        if refusal != nil { continue }
-                    }
-                    hasWaited = true
+                    guard try await move.mayWait(in: log.queue.name, log.queue.storage) else { continue }
                     try await log.queue.handle.waitForChange(of: log.queue.name, after: token)
                 }
             }
-            (hasWaited, refusal) = (false, nil)
             return page.popFirst().map { LogEntry(record: $0, codec: log.queue.codec) }
         }
     }

@@ -36,8 +36,8 @@ extension StoreHandle {
     func result(of sequence: SequenceNumber, in queue: QueueName, _ timeout: Duration?) async throws -> [UInt8]? {
         let deadline = timeout.map { time.boot + $0 }
         let query = MessageQuery(queue: queue, sequences: [sequence], limit: 1, withAttempts: true)
-        var (isExpected, hasWaited) = (false, false)
-        var refusal: PenstockError?
+        var isExpected = false
+        var move = MoveWatch()
         do {
             while true {
                 // The token comes before the look: a ring in between is not lost.
@@ -59,15 +59,9 @@ extension StoreHandle {
                     isExpected = true
                     if isFirst || state.isFinished { continue }
                 }
-                // A wait that ends with nothing new may have ended because the queues go to another store.
-                if let refusal { throw refusal }
-                if hasWaited {
-                    refusal = try await moveRefusal(queue)
-                    if refusal != nil { continue }
-                }
+                guard try await move.mayWait(in: queue, storage) else { continue }
                 let moment = hasExpired ? nil : expiry
                 try await within(deadline, time) { try await self.waitForChange(of: queue, after: token, orAt: moment) }
-                hasWaited = true
             }
         } catch is DeadlinePassed {
             throw PenstockError(

@@ -14,7 +14,7 @@ enum AwaitedEnds {
         guard let entry = try Line.locate(sequence.rawValue, in: transaction) else {
             throw PenstockError.unknown(sequence)
         }
-        // What has come of a copy stays as it is; whoever waits looks from time to time.
+        // What has come of a copy stays as it is; a task that waits for it looks from time to time.
         if try entry.account.isArriving(in: transaction) { return entry.state }
         if try Expiring.endIfExpired(entry, in: transaction) {
             return try Line.locate(sequence.rawValue, in: transaction)?.state ?? entry.state

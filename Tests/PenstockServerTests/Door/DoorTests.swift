@@ -187,13 +187,13 @@ import Testing
         }
     }
 
-    /// A secret that is mounted as a link has the mode of its file.
     @Test(arguments: [("", "cannot be empty"), ("/dev/null", "is no file of tokens"), ("/tmp", "is no file of tokens")])
     func whatIsNoFileOfTokensIsSaid(path: String, words: String) throws {
         let error = #expect(throws: PenstockError.self) { try Tokens.read(path) }
         #expect(error?.code == .invalidInput && error?.message.contains(words) == true, "\(error?.message ?? "")")
     }
 
+    /// A secret that is mounted as a link has the mode of its file.
     @Test func aFileOfTokensMayBeALink() throws {
         let folder = TemporaryFolder()
         let (file, link) = (folder.file("tokens"), folder.file("link"))

@@ -100,7 +100,7 @@ import Testing
         }
     }
 
-    /// Somebody who is told that nothing was done does it again.
+    /// An operator who is told that nothing was done does it again.
     @Test func whatWasDoneIsAnsweredThoughTheTokenIsTakenBack() async throws {
         let store = PenstockStore(TestDatabase().open())
         let source = try await store.queue("source", of: [UInt8].self)

@@ -5,19 +5,10 @@ import PenstockSQLite
 import PenstockTestKit
 import Testing
 
-/// Whoever waits in a store for what will not come there is told where the queues go.
+/// A task that waits in a store for what will not come there is told where the queues go.
 @Suite(.timeLimit(.minutes(1))) struct MovedWaitTests {
     private let folder = TemporaryFolder()
     private let time = ManualTime()
-
-    private func code(_ body: () async throws -> Void) async -> PenstockError.Code? {
-        do {
-            try await body()
-            return nil
-        } catch {
-            return (error as? PenstockError)?.code
-        }
-    }
 
     @Test func waitsEndWhenTheQueuesMove() async throws {
         let options = SQLiteStore.Options(time: time)
@@ -33,13 +24,13 @@ import Testing
             { for try await _ in subject {} },
         ]
         try await withThrowingTaskGroup(of: PenstockError.Code?.self) { group in
-            for wait in waits { group.addTask { await code(wait) } }
+            for wait in waits { group.addTask { await errorCode(wait) } }
             try await old.changes.waitForWaiters(count: waits.count)
             _ = try await old.copy(to: new, StoreCopy(source: "old.db", target: "new.db")) { _ in }
             // No clock moves: each of them is woken.
             for try await end in group { #expect(end == .storeMoved) }
         }
-        #expect(await code { _ = try await queue.result(of: number, as: Int.self) } == .storeMoved)
+        #expect(await errorCode { _ = try await queue.result(of: number, as: Int.self) } == .storeMoved)
         try await old.close()
         try await new.close()
     }

@@ -24,15 +24,6 @@ import Testing
     }
 
     /// The code of the error that `body` throws.
-    private func code(_ body: () async throws -> Void) async -> PenstockError.Code? {
-        do {
-            try await body()
-            return nil
-        } catch {
-            return (error as? PenstockError)?.code
-        }
-    }
-
     @Test func aCommitFinishesTheMessageAndItsEffectTogether() async throws {
         let store = try await PenstockStore.open(pool)
         let (queue, next) = (try await store.queue("q", of: Int.self), try await store.queue("next", of: Int.self))
@@ -109,7 +100,7 @@ import Testing
         var deliveries = queue.deliveries().makeAsyncIterator()
         let delivery = try #require(try await deliveries.next())
         try await store.cancelNow([receipt.sequence])
-        let code = await code {
+        let code = await errorCode {
             try await pool.write { db in
                 try db.execute(sql: "INSERT INTO sale VALUES (7)")
                 try delivery.done(in: db)
@@ -127,7 +118,7 @@ import Testing
         try await queue.enqueue(7)
         var deliveries = queue.deliveries().makeAsyncIterator()
         let delivery = try #require(try await deliveries.next())
-        let code = await code {
+        let code = await errorCode {
             try await pool.writeWithoutTransaction { db in try delivery.done(in: db) }
         }
         #expect(code == .invalidInput)

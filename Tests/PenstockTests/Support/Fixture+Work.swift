@@ -21,11 +21,6 @@ extension Fixture {
 
     /// The code of the error that `body` throws.
     func code(_ body: () async throws -> Void) async -> PenstockError.Code? {
-        do {
-            try await body()
-            return nil
-        } catch {
-            return (error as? PenstockError)?.code
-        }
+        await errorCode(body)
     }
 }

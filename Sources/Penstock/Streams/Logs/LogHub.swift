@@ -204,26 +204,16 @@ final class LogHub<Value: Sendable>: Sendable {
 
     /// Reads the log on until it ends for good, or the task is cancelled.
     private func follow(_ access: LogAccess<Value>, _ run: Machine.Run) async throws -> LogEnding? {
-        var hasWaited = false
-        var refusal: PenstockError?
+        var move = MoveWatch()
         while true {
             try Task.checkCancellation()
             // The token comes before the look, so that a ring in between is not lost.
             let token = access.storage.changes.token(for: access.name)
             let read = try await readOn(access, run)
             if read.isAtEnd, let end = read.end { return RecordedFailure.ending(of: end) }
-            if read.isAtEnd {
-                // A wait that ends with nothing new may have ended because the queues go to another store.
-                if read.isEmpty {
-                    if let refusal { throw refusal }
-                    if hasWaited { refusal = try await access.handle.moveRefusal(access.name) }
-                    if refusal != nil { continue }
-                } else {
-                    refusal = nil
-                }
-                try await access.handle.waitForChange(of: access.name, after: token)
-            }
-            hasWaited = read.isAtEnd
+            if !read.isEmpty { move.foundNews() }
+            guard read.isAtEnd, try await move.mayWait(in: access.name, access.storage) else { continue }
+            try await access.handle.waitForChange(of: access.name, after: token)
         }
     }
 

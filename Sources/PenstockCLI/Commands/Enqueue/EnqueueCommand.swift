@@ -151,24 +151,21 @@ struct EnqueueCommand: AsyncParsableCommand {
                 let result = try await queue.result(of: sequence, as: [UInt8].self, timeout: left)
                 outage.ended()
                 return result ?? []
-            } catch let error as PenstockError where Self.ends.contains(error.code) {
-                throw error
-            } catch let error as PenstockError {
-                // In an outage the look before the wait fails, and the wait's own bound is never come to.
-                if left == .zero, error.isOfStalledStore {
-                    throw PenstockError(
-                        .timedOut,
-                        "Message \(sequence) has not ended within the timeout, and the store does not answer; it goes on, and can be waited "
-                            + "for again.", cause: error)
-                }
-                do {
-                    try await outage.wait(after: error, by: SystemTime(), upTo: left)
-                } catch is PenstockError {
+            } catch let error as PenstockError where !Self.ends.contains(error.code) {
+                guard error.isOfStalledStore else {
                     throw PenstockError(
                         .outcomeUnknown,
                         "Message \(sequence) is in line, and nobody waits for it any more: \(error.message)",
                         cause: error)
                 }
+                // In an outage the look before the wait fails, and the wait's own bound is never come to.
+                if left == .zero {
+                    throw PenstockError(
+                        .timedOut,
+                        "Message \(sequence) has not ended within the timeout, and the store does not answer; it goes on, and can be waited "
+                            + "for again.", cause: error)
+                }
+                try await outage.wait(after: error, by: SystemTime(), upTo: left)
             }
         }
     }
