@@ -7,7 +7,7 @@
 ///
 /// Everything throws ``PenstockError``, or `CancellationError` when the calling task is cancelled before the call
 /// took effect. After an error the call has changed nothing, unless it says otherwise; after `outcomeUnknown` nobody knows
-/// whether it took effect.
+/// whether it took effect. Whatever changes something throws `storeMoved` once the queues move, and `readOnly` where it is only read.
 public protocol MessageStore: Sendable {
     /// Accepts messages into the log and puts them in line, in their order. In a queue without room for all of them, what has expired
     /// is ended first.
@@ -134,9 +134,9 @@ public protocol MessageStore: Sendable {
     /// What a change of groups means for messages in line is carried out in steps. When the process dies between two of them,
     /// claims go on with it.
     ///
-    /// - Throws: `unknownQueue` unless the change is `create`; `queueDeleting` unless the change is `delete`; `unknownLimit` when a
-    ///   policy names a limit that does not exist; `invalidInput` when a policy's number is out of range, or a group is to be
-    ///   paused in a queue without groups.
+    /// - Throws: `unknownQueue` unless the change is `create`, and then `queueExists`; `queueDeleting` unless it is `delete`, and then
+    ///   `illegalTransition` when messages are in its way; `policyChanged` when the policy is not the one to be replaced;
+    ///   `unknownLimit` when there is none of that name; `invalidInput` when a number is out of range, or the queue has no groups.
     func configure(_ queue: QueueName, _ change: QueueChange) async throws
 
     /// Makes a limit on leased messages that queues share by naming it, changes its count, or removes it. A lower one takes nothing
@@ -156,7 +156,7 @@ public protocol MessageStore: Sendable {
     /// Reads the limits that queues share, by name. Changes nothing.
     func limits() async throws -> [LimitRecord]
 
-    /// Reads the groups of a queue that have messages with a permit or blocked ones, or are paused, by key. Changes nothing.
+    /// Reads the groups of a queue that have permits or blocked messages, are paused, put off or weigh more than 1. Changes nothing.
     ///
     /// - Throws: `unknownQueue`; `invalidInput`.
     func groups(_ query: GroupQuery) async throws -> [GroupRecord]

@@ -28,7 +28,7 @@ public struct PenstockError: Error, Sendable, CustomStringConvertible {
         public static let unknownQueue = Code(rawValue: "unknownQueue")
         /// There is a queue of that name already.
         public static let queueExists = Code(rawValue: "queueExists")
-        /// The queue is being deleted, and takes no messages any more. Nothing of the call was done.
+        /// The queue is being deleted, or is copied here and not all of it has come, and takes no messages. Nothing of the call was done.
         public static let queueDeleting = Code(rawValue: "queueDeleting")
         /// The store's queues have moved to another store, or are about to (`penstock copy`). Nothing of the call was done, and reading goes
         /// on; the message says where they went, and how the store is opened again.
@@ -51,11 +51,11 @@ public struct PenstockError: Error, Sendable, CustomStringConvertible {
         public static let messageDead = Code(rawValue: "messageDead")
         /// The message whose result was asked for was cancelled.
         public static let messageCancelled = Code(rawValue: "messageCancelled")
-        /// The message whose result was asked for was dropped, as its queue was full.
+        /// The message whose result was asked for was dropped, as its queue was full or it had expired.
         public static let messageDropped = Code(rawValue: "messageDropped")
-        /// The payload cannot be turned into the type that was asked for.
+        /// The payload cannot be turned into the type that was asked for, or went through a codec that is not there.
         public static let undecodable = Code(rawValue: "undecodable")
-        /// There is no file at that path.
+        /// There is no file at that path, or no folder, or it has none of Penstock's tables; or the system has no data of time zones.
         public static let notFound = Code(rawValue: "notFound")
         /// There is a file at that path already, and it is left as it is.
         public static let fileExists = Code(rawValue: "fileExists")
@@ -66,8 +66,8 @@ public struct PenstockError: Error, Sendable, CustomStringConvertible {
         /// The file's schema is older than this program reads, or older than its own where it was told not to migrate;
         /// `penstock migrate` brings it up to date.
         public static let olderSchema = Code(rawValue: "olderSchema")
-        /// The file was removed, renamed or replaced while it was open, by this program or by one that has left its write-ahead log.
-        /// Close the store, move the log away, and open the path again.
+        /// The file was removed, renamed or replaced while it was open, by this program or by one that has left its write-ahead log; or
+        /// there is another store at the server now. Close the store, move such a log away, and open the path again.
         public static let fileReplaced = Code(rawValue: "fileReplaced")
         /// The file, or its folder, cannot be written or read, or it was opened only to be read.
         public static let readOnly = Code(rawValue: "readOnly")

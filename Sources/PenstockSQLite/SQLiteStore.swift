@@ -65,7 +65,8 @@ public final class SQLiteStore: SQLStore {
     ///
     /// - Throws: ``PenstockError`` with code `notFound`, `notADatabase`, `newerSchema`, `olderSchema`, `readOnly`,
     ///   `diskFull`, `corrupt` or `busy`; `fileReplaced` when the write-ahead log beside the file is that of one that was there
-    ///   before; `invalidInput` when `path` is none.
+    ///   before; `fileExists` when a new file would have the name of what SQLite keeps beside another one; `invalidInput` when `path` is
+    ///   none.
     public static func open(path: String, options: Options = Options()) async throws -> SQLiteStore {
         try await DatabasePath.use(path) { path in
             let pool = try OpenFile.pool(
@@ -107,7 +108,8 @@ public final class SQLiteStore: SQLStore {
         let timings = WriteTimings()
         let flusher = ownsPool ? try Flusher(path, timings: timings, flush: options.flush) : nil
         let access = DatabaseAccess(
-            path: path, identity: identity, pool: pool, writerLock: writerLock, flusher: flusher,
+            path: path, identity: identity, companions: OpenCompanions(of: path), pool: pool, writerLock: writerLock,
+            flusher: flusher,
             busyMax: options.busyMax, timings: timings)
         self.access = access
         let locks = FolderLocks(folder: folder)
@@ -116,7 +118,8 @@ public final class SQLiteStore: SQLStore {
         self.doorbell = doorbell
         listener = ChangeListener(database: path, folder: folder, doorbell: doorbell) { [folder] in
             ChangePoller(
-                path: path, identity: access.identity, tables: access.tables, folder: folder, time: time,
+                path: path, identity: access.identity, companions: access.companions, tables: access.tables,
+                folder: folder, time: time,
                 suspension: suspension)
         }
         let writer = try GroupWriter(busyMax: options.busyMax) { writer in

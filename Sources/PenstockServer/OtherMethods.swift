@@ -4,8 +4,6 @@ import PenstockHTTP
 
 /// What is answered to a method that a route has not: status 405, with the methods that it has (RFC 9110, 15.5.6).
 enum OtherMethods {
-    private static let all: [HTTPRequest.Method] = [.get, .head, .post, .put, .patch, .delete, .options]
-
     /// Adds the answer to each route that `router` has by now.
     static func add(to router: Router<ServerContext>) {
         var methods: [String: (path: RouterPath, known: Set<HTTPRequest.Method>)] = [:]
@@ -15,8 +13,8 @@ enum OtherMethods {
         for (path, known) in methods.values {
             // Hummingbird answers HEAD wherever there is GET.
             let known = known.contains(.get) ? known.union([.head]) : known
-            let allowed = all.filter(known.contains).map(\.rawValue).joined(separator: ", ")
-            for method in all where !known.contains(method) {
+            let allowed = RequestWords.methods.filter(known.contains).map(\.rawValue).joined(separator: ", ")
+            for method in RequestWords.methods where !known.contains(method) {
                 router.on(path, method: method) { _, _ in
                     var response = Problem(
                         .methodNotAllowed, code: "methodNotAllowed",

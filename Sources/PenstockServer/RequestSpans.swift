@@ -40,13 +40,14 @@ struct RequestSpans: RouterMiddleware {
 enum RequestWords {
     /// The method; whoever makes requests may invent some.
     static func method(_ method: HTTPRequest.Method) -> String {
-        known.contains(method) ? method.rawValue : "other"
+        methods.contains(method) ? method.rawValue : "other"
     }
 
     /// The route as it was added, and never the path, which names queues and messages; `nil`: there is none.
     static func route(_ path: String?) -> String? { path == "NotFound" ? nil : path }
 
-    private static let known: Set<HTTPRequest.Method> = [.get, .head, .post, .put, .patch, .delete, .options]
+    /// The methods that are known by name.
+    static let methods: [HTTPRequest.Method] = [.get, .head, .post, .put, .patch, .delete, .options]
 }
 
 /// A context in the headers of a request.

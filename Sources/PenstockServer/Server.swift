@@ -17,6 +17,8 @@ struct Server {
     var listen: [ListenAddress]
     /// `nil`: no token is asked for.
     var tokens: Tokens?
+    /// Connections at each address at the same time.
+    var connectionCountMax = Self.connectionCountMax
     /// Names by which it is called, beside those of its addresses.
     var hosts: [String]
     var isReadOnly: Bool
@@ -30,6 +32,8 @@ struct Server {
     /// What traces requests; `nil`: nobody.
     var tracer: (any Tracer)?
 
+    /// So many connections at each address are enough for everybody who comes in good faith.
+    static let connectionCountMax = 4096
     /// When the server is told to stop its listeners close what is open after a second. What has not ended long after that, as a store
     /// does not answer, is cancelled.
     private static let finishTime = Duration.seconds(5)
@@ -50,7 +54,7 @@ struct Server {
         var services = listen.map { address in
             ServiceGroupConfiguration.ServiceConfiguration(
                 service: Listener(
-                    address, responder: responder,
+                    address, connectionCountMax: connectionCountMax, responder: responder,
                     handlers: { coalescing.map { [CoalescingHandler($0)] } ?? [] as [CoalescingHandler] },
                     logger: logger, isReady: isReady))
         }

@@ -116,8 +116,9 @@ package struct ServerCommand: AsyncParsableCommand {
         _ store: PenstockStore, _ file: StoreFile, _ tokens: Tokens?, _ logger: Logger, _ tracing: CommandTracing?
     ) async throws {
         try await Server(
-            store: store, listen: addresses, tokens: tokens, hosts: host, isReadOnly: readOnly, name: name,
-            health: health(of: file), logger: logger, tracer: tracing?.tracer
+            store: store, listen: addresses, tokens: tokens, connectionCountMax: try connectionCountMax(logger),
+            hosts: host, isReadOnly: readOnly, name: name, health: health(of: file), logger: logger,
+            tracer: tracing?.tracer
         ).run { [count = addresses.count, taken = Mutex<[ListenAddress]>([])] address in
             // One of them may be taken by another program yet, and then nothing is served.
             let all = taken.withLock { taken in
@@ -128,6 +129,18 @@ package struct ServerCommand: AsyncParsableCommand {
             for address in all { Self.tell(address) }
             Supervisor.tellReady()
         }
+    }
+
+    /// How many connections each address takes at the same time. Each is an open file.
+    private func connectionCountMax(_ logger: Logger) throws -> Int {
+        let wanted = Server.connectionCountMax
+        let count = try OpenFiles.makeRoom(forConnections: wanted * addresses.count) / addresses.count
+        if count < wanted {
+            logger.notice(
+                "each address takes \(count) connections at a time, and not \(wanted), as this process may not open more files (ulimit -n)"
+            )
+        }
+        return count
     }
 
     private func health(of file: StoreFile) -> HealthSource {

@@ -15,25 +15,28 @@ enum Supervisor {
     }
 
     /// Sends `state` as one datagram. What cannot be sent is let go: the supervisor's time runs out then, and it says so.
-    static func tell(_ state: String, at path: String) {
+    ///
+    /// - Returns: whether it was sent.
+    @discardableResult static func tell(_ state: String, at path: String) -> Bool {
         var address = sockaddr_un()
         address.sun_family = sa_family_t(AF_UNIX)
         var bytes = Array(path.utf8)
-        guard let first = bytes.first, bytes.count < MemoryLayout.size(ofValue: address.sun_path) else { return }
+        guard let first = bytes.first, bytes.count < MemoryLayout.size(ofValue: address.sun_path) else { return false }
         // An at sign stands for the zero byte of a name that is no file's.
         if first == UInt8(ascii: "@") { bytes[0] = 0 }
         withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: bytes) }
         let length = MemoryLayout<sockaddr_un>.offset(of: \.sun_path).map { $0 + bytes.count } ?? 0
         let descriptor = socket(AF_UNIX, datagram, 0)
-        guard descriptor >= 0 else { return }
+        guard descriptor >= 0 else { return false }
         defer { close(descriptor) }
-        _ = withUnsafePointer(to: &address) { pointer in
+        let count = withUnsafePointer(to: &address) { pointer in
             pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { pointer in
                 Array(state.utf8).withUnsafeBytes {
                     sendto(descriptor, $0.baseAddress, $0.count, 0, pointer, socklen_t(length))
                 }
             }
         }
+        return count == state.utf8.count
     }
 
     #if canImport(Glibc)

@@ -111,7 +111,7 @@ struct HandoverTests {
         let store = try await opened(lockWaitMax: .seconds(30))
         async let receipt = Self.put("one", store)
         let taken = try await posted()
-        let call = try #require(RemoteCall.read(taken.bytes, now: SystemTime().now).first)
+        let call = try #require(PostedCall.read(taken.bytes, now: SystemTime().now).first)
         // What the process that has the lock does.
         let connection = PostgresConnection(server)
         try server.run("BEGIN; SELECT penstock_write_lock()")
@@ -120,7 +120,7 @@ struct HandoverTests {
         let sequence = try #require(Int64(try server.run("SELECT max(sequence) FROM penstock_log").text(0, 0)))
         let given = Receipt(sequence: SequenceNumber(sequence), state: .ready, durability: .powerLoss)
         let answer = RequestAnswer(
-            slot: taken.slot, ticket: taken.ticket, bytes: RemoteAnswer.bytes(of: [[given]], to: [call]))
+            slot: taken.slot, ticket: taken.ticket, bytes: PostedAnswer.bytes(of: [[given]], to: [call]))
         try HostAnswers(number: #require(host.lock.slots).number).write([answer], connection)
         try server.run("COMMIT")
         host.lock.release()
@@ -195,9 +195,9 @@ struct HandoverTests {
         #expect(host.lock.tryAcquire())
         async let receipt = Self.put("one", store)
         let taken = try await posted()
-        let call = try #require(RemoteCall.read(taken.bytes, now: SystemTime().now).first)
+        let call = try #require(PostedCall.read(taken.bytes, now: SystemTime().now).first)
         let other = Receipt(sequence: SequenceNumber(77), state: .ready, durability: .powerLoss)
-        slots.finish(taken, answer: [1, 2, 3, 4, 5, 6, 7, 8] + RemoteAnswer.bytes(of: [[other]], to: [call]))
+        slots.finish(taken, answer: [1, 2, 3, 4, 5, 6, 7, 8] + PostedAnswer.bytes(of: [[other]], to: [call]))
         #expect(try await receipt.sequence.rawValue != 77)
         #expect(try payloads == ["connects", "one"])
         host.lock.release()
@@ -209,9 +209,9 @@ struct HandoverTests {
         let slots = try #require(host.lock.slots)
         let others = try #require(WriterSlots(in: host.folder.folder))
         let slot = try #require(WriterSlot(of: others, random: SystemRandom()))
-        let call = try #require(RemoteCall([NewMessage(payload: [1])], to: jobs, durability: .powerLoss))
-        _ = slot.begin { RemoteCall.write([call], to: &$0) }
-        let requests = RemoteRequest.taken(from: slots, besides: nil, at: SystemTime().now)
+        let call = try #require(PostedCall([NewMessage(payload: [1])], to: jobs, durability: .powerLoss))
+        _ = slot.begin { PostedCall.write([call], to: &$0) }
+        let requests = PostedRequest.taken(from: slots, besides: nil, at: SystemTime().now)
         #expect(requests.count == 1 && requests[0].awaitsFlush)
         let nowhere = try ServerAddress("postgres://penstock@127.0.0.1:1/postgres")
         let sessions = Sessions(

@@ -96,18 +96,23 @@ struct HostTests {
         let bucket = RingBucket.of(jobs)
         // Two machines of one address have folders of the same name.
         let number = try #require(SameHost(server, address)?.lock.slots?.number)
-        #expect(heard.first == "#\(String(number, radix: 16)):\(bucket)w1.\(RingBucket.tag(of: jobs))")
+        #expect(heard.first == " \(String(number, radix: 16)):\(bucket)w1.\(RingBucket.tag(of: jobs))")
         // What it says is heard as well.
         let token = stores[0].changes.token(for: jobs)
-        try far.run("SELECT pg_notify('penstock:\(address.schema)', '#far:\(bucket)w2.\(RingBucket.tag(of: jobs))')")
+        try far.run("SELECT pg_notify('penstock:\(address.schema)', ' far:\(bucket)w2.\(RingBucket.tag(of: jobs))')")
         try await eventually { stores[0].changes.isRungForWork(in: jobs, after: token) }
+        // The name of a queue is one whatever it begins with.
+        let odd = try QueueName("#1:3a")
+        let oddToken = stores[0].changes.token(for: odd)
+        try far.run("SELECT pg_notify('penstock:\(address.schema)', '\(odd)')")
+        try await eventually { stores[0].changes.isRungForWork(in: odd, after: oddToken) }
         // What cannot be read wakes nobody, and stops nobody.
-        for text in ["#", "#:", "#far:1x,,-1w,9999999999999999999w1", "#far:\(bucket)w-5.99999999"] {
+        for text in [" ", " :", " far:1x,,-1w,9999999999999999999w1", " far:\(bucket)w-5.99999999"] {
             try far.run("SELECT pg_notify('penstock:\(address.schema)', '\(text)')")
         }
-        try far.run("SELECT pg_notify('penstock:\(address.schema)', '#far:\(bucket)a')")
+        try far.run("SELECT pg_notify('penstock:\(address.schema)', ' far:\(bucket)a')")
         let last = stores[0].changes.token(for: jobs)
-        try far.run("SELECT pg_notify('penstock:\(address.schema)', '#far:\(bucket)a')")
+        try far.run("SELECT pg_notify('penstock:\(address.schema)', ' far:\(bucket)a')")
         try await eventually { stores[0].changes.isRungForWork(in: jobs, after: last) }
         try await stores[0].close()
     }

@@ -11,7 +11,7 @@ import Testing
         let rings = (0..<RingBucket.count).map { bucket in
             (bucket, Ring(messages: .max - bucket, tag: UInt16.max - UInt16(bucket)))
         }
-        let mark = "#0123456789abcdef:"
+        let mark = " 0123456789abcdef:"
         let payloads = ServerBell.payloads(of: Dictionary(uniqueKeysWithValues: rings), mark)
         #expect(payloads.count > 1)
         #expect(payloads.allSatisfy { $0.hasPrefix(mark) && $0.utf8.count <= ServerBell.payloadBytesMax })

@@ -35,6 +35,16 @@ struct SaidVerdictTests {
         try await store.messages(MessageQuery(limit: 100)).records.first { $0.sequence == sequence }?.state
     }
 
+    /// Its worker is busy with it, and nobody else begins a transaction.
+    @Test func aProcessThatListensCarriesOutVerdictsByItself() async throws {
+        try await put(NewMessage(payload: [1]))
+        let lease = try await claim()[0].lease
+        _ = store.changes
+        try say("done", lease)
+        try await eventually { try await state(lease.sequence) == .done }
+        try await store.close()
+    }
+
     @Test func aVerdictIsPartOfTheTransaction() async throws {
         try await put(NewMessage(payload: [1]))
         let lease = try await claim()[0].lease

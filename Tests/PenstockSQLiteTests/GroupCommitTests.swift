@@ -59,18 +59,18 @@ import Testing
         async let first: Receipt = store.put(.text("first"))
         let letter = Task { try await store.enqueue([.text("a"), .text("b")], to: .mail, durability: .powerLoss) }
         let lost = Task { try await store.put(.text("lost"), to: QueueName("nowhere")) }
+        let cursor = Task { try await store.moveCursor(CursorName("gone"), of: .mail, .advance(to: SequenceNumber(1))) }
         async let last: Receipt = store.put(.text("last"))
-        try await held.waitForCalls(4)
+        try await held.waitForCalls(5)
         try await held.letGo()
         await expect(.queueFull) { try await letter.value }
         await expect(.unknownQueue) { try await lost.value }
+        await expect(.unknownCursor) { try await cursor.value }
         #expect(try await Set([first.sequence.rawValue, last.sequence.rawValue]) == [1, 2])
         #expect(commits.value == 2, "No transaction was undone.")
         #expect(try await store.depths(.mail).ready == 0)
         try await store.close()
     }
-
-    private struct Fault: Error {}
 
     @Test(arguments: ["storage", "its own"]) func aCallThatFailsInTheMiddleFailsAlone(_ kind: String) async throws {
         let store = try await SQLiteStore.openWithJobs(path)

@@ -59,6 +59,24 @@ import Testing
         #expect(error?.message.contains("has 505 bytes") == true)
     }
 
+    @Test func aNameThatLeavesNoRoomBesideItIsSaid() async throws {
+        func file(_ bytes: Int) -> String { folder.file(String(repeating: "f", count: bytes)) }
+        try await SQLiteStore.open(path: file(246)).close()
+        let error = await expect(.invalidInput) { _ = try await SQLiteStore.open(path: file(247)) }
+        #expect(error?.message.contains("has 247 bytes") == true)
+        #expect(!FileManager.default.fileExists(atPath: file(247)))
+    }
+
+    /// SQLite would take it for the other database's own, and remove it.
+    @Test(arguments: ["-wal", "-shm", "-journal", "-penstock"])
+    func nothingIsMadeUnderTheNameOfACompanion(end: String) async throws {
+        let other = folder.file("other.db")
+        try await SQLiteStore.open(path: other).close()
+        if end == "-penstock" { try FileManager.default.removeItem(atPath: other + end) }
+        await expect(.fileExists) { _ = try await SQLiteStore.open(path: other + end) }
+        #expect(!FileManager.default.fileExists(atPath: other + end))
+    }
+
     @Test func companionsOfASharedFileAreShared() async throws {
         try Data().write(to: URL(fileURLWithPath: path))
         try FileManager.default.setAttributes([.posixPermissions: 0o660], ofItemAtPath: path)

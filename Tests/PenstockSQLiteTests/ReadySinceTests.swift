@@ -11,12 +11,6 @@ import Testing
     private let folder = TemporaryFolder()
     private var path: String { folder.file("queue.db") }
 
-    private func moments(_ path: String) async throws -> [String] {
-        let rows = try await ForeignProgram(path).rows(
-            "SELECT sequence, ready_since IS NOT NULL FROM penstock_ready ORDER BY sequence")
-        return rows.map { "\($0)" }
-    }
-
     @Test func aMessageThatIsAcceptedReadyHasNone() async throws {
         let store = try await SQLiteStore.open(path: path)
         try await store.configure(.jobs, .create(QueuePolicy(), ifAbsent: false))

@@ -16,9 +16,9 @@ import Testing
     @Test func nobodyCarriesOutWhatADeadProcessHasPosted() async throws {
         let store = try await SQLiteStore.openWithJobs(path)
         let holder = try LockHolder(path)
-        let call = try #require(RemoteCall([.text("of the dead")], to: .jobs, durability: .powerLoss))
+        let call = try #require(PostedCall([.text("of the dead")], to: .jobs, durability: .powerLoss))
         let slot = try #require(WriterSlot(of: holder.slots, random: SystemRandom()))
-        #expect(slot.begin { RemoteCall.write([call], to: &$0) } == 1)
+        #expect(slot.begin { PostedCall.write([call], to: &$0) } == 1)
         // The kernel lets go of the lock on the slot, and nothing else happens.
         holder.slots.disown(slot.number)
         #expect(holder.count(.posted) == 1)

@@ -66,12 +66,14 @@ class RulesTests(unittest.TestCase):
     def test_what_nothing_mentions(self):
         repository = self.tree({
             "Sources/M/A.swift": "func used() {}\nfunc unused() { used() }\n",
-            "docs/a.md": "[b](b.md) [a](a.md) `A.swift` `B.swift` `Sources/M/A.swift` `Sources/N`\n",
+            "Sources/M/Line+Ends.swift": 'struct Line { private let left = "Gone" }\n',
+            "Tests/T/B.swift": "struct Other { let left: Line }\n",
+            "docs/a.md": "[b](b.md) [a](a.md) `A.swift` `B.sql` `Sources/M/A.swift` `Sources/N` `Line+Ends` `Gone` `M` `Line.left` `Lost(of:)`\n",
         })
         found = "\n".join(mentions.broken(repository))
-        for text in ("'unused'", "'b.md'", "'B.swift'", "'Sources/N'"):
+        for text in ("'unused'", "nothing uses 'left'", "'b.md'", "'B.sql'", "'Sources/N'", "no 'Lost'"):
             self.assertIn(text, found)
-        self.assertEqual(len(found.splitlines()), 4)
+        self.assertEqual(len(found.splitlines()), 6, found)
 
     def test_lines_stay_where_they_are(self):
         text = 'let a = """\n  one \\(b)\n  """ // c\n/* d\n e */ let f = #"g"#\n'

@@ -66,6 +66,9 @@ static const char step_0020[] = {
 static const char step_0021[] = {
 #embed "../SQL/0021_settings.sql" suffix(, 0)
 };
+static const char step_0022[] = {
+#embed "../SQL/0022_locked_looks.sql" suffix(, 0)
+};
 
 // In order: the first one is step 1.
 static const struct penstock_postgres_migrations_step steps[] = {
@@ -90,6 +93,7 @@ static const struct penstock_postgres_migrations_step steps[] = {
     {"checks", step_0019},
     {"texts", step_0020},
     {"settings", step_0021},
+    {"locked_looks", step_0022},
 };
 
 int penstock_postgres_migrations_step_count(void) { return (int)(sizeof steps / sizeof steps[0]); }

@@ -36,7 +36,8 @@ extension Queue {
 
     /// Gives the queue another policy. What waits beyond a smaller capacity stays; it only keeps new messages out.
     ///
-    /// - Throws: `PenstockError` with code `invalidInput` when a number is out of its range.
+    /// - Throws: `PenstockError` with code `invalidInput` when a number is out of its range; `unknownLimit` when there is no limit of
+    ///   the name that the policy shares.
     public func setPolicy(_ policy: QueuePolicy) async throws {
         try policy.validate()
         try await storage.configure(name, .set(policy))
@@ -101,7 +102,7 @@ extension Queue {
         try await storage.configure(name, .setGroupWeight(key, weight))
     }
 
-    /// The groups that have permits or wait for one, are paused, or weigh more than 1: up to `limit` of them after the key `after`, in the
+    /// The groups that have permits or wait for one, are paused or put off, or weigh more than 1: up to `limit` of them after the key `after`, in the
     /// order of bytes.
     public func groups(after: String? = nil, limit: Int = 100) async throws -> [GroupRecord] {
         try await storage.groups(GroupQuery(queue: name, after: after, limit: limit))

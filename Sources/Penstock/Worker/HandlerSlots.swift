@@ -192,7 +192,7 @@ final class HandlerSlots: Sendable {
         state.withLock { $0.isTouched = false }
     }
 
-    /// Returns when something was handed in or a handler has left since the last ``take()``. One task may wait.
+    /// Returns when something was handed in or a handler has left since the last ``take(at:wantsAll:)``. One task may wait.
     ///
     /// A task that is cancelled returns at once, unless it is told to wait all the same: handlers do leave.
     func wait(evenIfCancelled: Bool = false) async {

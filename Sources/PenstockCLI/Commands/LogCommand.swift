@@ -13,7 +13,7 @@ struct LogCommand: AsyncParsableCommand {
               penstock log mail --last 20 --follow
               penstock log mail --since -1h --state dead --json
 
-            With --follow it goes on with each message as it is accepted, until it is interrupted. A server that does not answer for
+            With --follow it goes on with each message as it is accepted, until it is interrupted. A server that does not answer for \
             a while is waited for, and no message is left out that is kept.
             """)
 

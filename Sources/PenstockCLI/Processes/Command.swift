@@ -211,6 +211,15 @@ struct Command: Sendable {
     /// What it means that the library could not start it: a ``Shortage``, or a ``Failure``.
     func failure(toStart error: SubprocessError) -> any Error {
         if let shortage = Shortage(error) { return shortage }
+        if error.code == .executableNotFound, name.contains("/"), access(name, F_OK) == 0 {
+            return Failure(
+                .cannotRun,
+                "The command '\(name)' is there and cannot be run; is what its first line names after '#!' installed?")
+        }
+        if error.underlyingError?.rawValue == ENOEXEC {
+            return Failure(
+                .cannotRun, "The command '\(name)' is no program; a script begins with a line such as '#!/bin/sh'.")
+        }
         let status: ShellStatus = error.code == .executableNotFound ? .commandNotFound : .cannotRun
         return Failure(status, "The command '\(name)' could not be started: \(error)")
     }

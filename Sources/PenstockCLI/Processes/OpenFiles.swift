@@ -2,11 +2,17 @@
 ///
 /// A process that runs into that bound while it starts commands fails in the middle of it, and costs messages their
 /// attempts. So the bound is looked at before anything is claimed.
-enum OpenFiles {
+package enum OpenFiles {
     /// For each command: its pipes and its guardian's, a handle on each of the two processes, and some while it starts.
     private static let countPerCommand = 8
     /// For everything else: the store, its readers, and what the runtime holds.
     private static let countBesides = 64
+
+    /// What a server has besides its connections: the store and its readers, its threads, and what the runtime opens for a moment, which
+    /// ends the process when it cannot.
+    private static let countBesidesConnections = 160
+    /// Fewer connections are no server.
+    private static let connectionCountMin = 16
 
     /// Fewer than this, and the runtime ends the process before anything can be said.
     private static let countMin: rlim_t = 32
@@ -31,6 +37,24 @@ enum OpenFiles {
             .usage,
             "--concurrency \(count) may take \(needed) open files, and this process may have \(allowed); lower it, "
                 + "or raise the bound with `ulimit -n`.")
+    }
+
+    /// Sees to it that `count` connections can be open at once, or as many as the system lets this process have.
+    ///
+    /// - Returns: how many that are.
+    /// - Throws: ``Failure`` when they are too few for a server.
+    package static func makeRoom(forConnections count: Int) throws -> Int {
+        let needed = rlim_t(countBesidesConnections + count)
+        guard let allowed = limitWhenRaising(to: needed) else { return count }
+        _ = limitWhenRaising(to: allowed)
+        let left = Int(allowed) - countBesidesConnections
+        guard left >= connectionCountMin else {
+            throw Failure(
+                .temporary,
+                "This process may have \(allowed) files open, and a server needs \(countBesidesConnections + connectionCountMin); "
+                    + "raise the bound with `ulimit -n`.")
+        }
+        return left
     }
 
     /// Raises the bound to `needed` where it is lower.

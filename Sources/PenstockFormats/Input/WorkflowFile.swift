@@ -19,13 +19,13 @@ package struct WorkflowFile {
     ///
     /// - Throws: `PenstockError` that names the line or the task.
     package init(_ bytes: [UInt8]) throws(PenstockError) {
-        var lines = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)[...]
-        while let last = lines.last, last.allSatisfy(Self.isSpace) { lines.removeLast() }
-        guard !lines.isEmpty else {
+        let lines = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
+        let writtenCount = lines.count { !$0.allSatisfy(Self.isSpace) }
+        guard writtenCount > 0 else {
             throw PenstockError(.invalidInput, "There is no workflow in the input; it is empty.")
         }
         // A task has a queue of its own, or the one that the command line names; a workflow has neither, but tasks.
-        if let whole = try Self.whole(bytes, isOneLine: lines.count == 1) {
+        if let whole = try Self.whole(bytes, isOneLine: writtenCount == 1) {
             (name, tasks) = (whole.name, whole.tasks)
             let written = JSONSpans.member("tasks", of: bytes[...]).flatMap(JSONSpans.elements)
             guard let written, written.count == tasks.count else {

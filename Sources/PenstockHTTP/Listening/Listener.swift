@@ -11,14 +11,14 @@ import Synchronization
 /// Takes connections at one address, as a service, and gives each request to the routes.
 package struct Listener<Responder: HTTPResponder>: Service
 where Responder.Context: InitializableFromSource<ApplicationRequestContextSource> {
-    /// Connections of one listener at the same time. More wait in the system's line.
-    package static var connectionCountMax: Int { 4096 }
     /// Bytes of the headers of one request: payloads are no headers.
     package static var headerBytesMax: Int { 64 * 1024 }
     /// How long requests may take to come to their end when the listener is told to stop. Then their connections are closed.
     private static var finishTime: Duration { .seconds(1) }
 
     let address: ListenAddress
+    /// Connections at the same time. More wait in the system's line.
+    let connectionCountMax: Int
     let responder: Responder
     let handlers: @Sendable () -> [any RemovableChannelHandler]
     let logger: Logger
@@ -26,16 +26,18 @@ where Responder.Context: InitializableFromSource<ApplicationRequestContextSource
 
     /// - Parameters:
     ///   - address: where to listen.
+    ///   - connectionCountMax: how many connections there may be at the same time.
     ///   - responder: what answers requests.
     ///   - handlers: what else each connection's parts of requests and responses pass; made anew for each.
     ///   - logger: where to say what goes wrong.
     ///   - isReady: is told, once, when connections are taken; with the port that the system has chosen, if it was to.
     package init(
-        _ address: ListenAddress, responder: Responder,
+        _ address: ListenAddress, connectionCountMax: Int, responder: Responder,
         handlers: @escaping @Sendable () -> [any RemovableChannelHandler], logger: Logger,
         isReady: @escaping @Sendable (ListenAddress) async -> Void
     ) {
         self.address = address
+        self.connectionCountMax = connectionCountMax
         self.responder = responder
         self.handlers = handlers
         self.logger = logger
@@ -76,7 +78,7 @@ where Responder.Context: InitializableFromSource<ApplicationRequestContextSource
                         maxHeaderFieldCount: 200))),
             configuration: ApplicationConfiguration(
                 address: address.bindAddress, serverName: nil,
-                availableConnectionsDelegate: MaximumAvailableConnections(Self.connectionCountMax)),
+                availableConnectionsDelegate: MaximumAvailableConnections(connectionCountMax)),
             onServerRunning: { channel in try? await isBound(channel) },
             logger: logger)
         do {

@@ -51,10 +51,14 @@ enum ServerFailures {
 
     /// That nobody knows what came of a call.
     static func unknown(_ address: ServerAddress, _ cause: (any Error)?) -> PenstockError {
-        PenstockError(
+        // A server that does not let this process in once more, to ask it, has not gone away.
+        let refusal = (cause as? ServerError).flatMap { ["28", "53"].contains($0.errorClass) ? $0.message : nil }
+        let asked = refusal.map { "could not be asked whether the call is on its disk (\($0))" }
+        let why = asked ?? "went away before it answered"
+        return PenstockError(
             .outcomeUnknown,
-            "The server of \(address.description) went away before it answered, and nobody knows whether the call took effect; look "
-                + "whether its messages are there before you make it again.",
+            "The server of \(address.description) \(why), and nobody knows whether the call took effect; look whether its messages are "
+                + "there before you make it again.",
             cause: cause)
     }
 }

@@ -140,6 +140,11 @@ public final class PostgresStore: SQLStore {
                 host: host, lockWaitMax: options.lockWaitMax
             ).run()
         }
+        if !isReadOnly {
+            bell.carriesOutVerdicts { [weak writer] in
+                Task { try? await writer?.perform(duringMove: .draining) { _ in } }
+            }
+        }
         core = SQLStoreCore(
             writer: writer, worker: WorkerIdentity(locks, name: options.workerName, time: time), locks: locks,
             // The server's clock goes on while nobody gets through to it, and leases end.

@@ -7,10 +7,10 @@ import Synchronization
 /// those of other machines through the server.
 ///
 /// A thread of its own sends this process's notifications and, in one process of the machine (``HostListener``), hears those of others and
-/// looks for what nobody rings for (``ServerLook``). It connects again by itself when its connection is lost, so a process that has
-/// messages to work is not taken for dead meanwhile.
+/// looks for what nobody rings for (``ServerLook``).
 /// So no transaction of the store has a NOTIFY in it, which would make all that notify wait for each other's flush; and while one is on
-/// its way, further rings gather for the next. Where no other machine listens nothing is sent. Rings that are lost with a connection
+/// its way, further rings gather for the next. The thread connects again by itself when its connection is lost, so a process that has
+/// messages to work is not taken for dead meanwhile. Where no other machine listens nothing is sent. Rings that are lost with a connection
 /// are made good by a ring for everybody as it comes back, and by the looks that waiters take by themselves.
 final class ServerBell: Sendable {
     private struct State {
@@ -32,6 +32,8 @@ final class ServerBell: Sendable {
     /// What this machine's notifications begin with, and no other's.
     private let mark: String
     private let hearsOthers: @Sendable () -> Bool
+    /// Begins a transaction of this process's, which carries out first what was said in SQL.
+    private let carryOutVerdicts = Mutex<(@Sendable () -> Void)?>(nil)
 
     /// - Parameters:
     ///   - host: what this machine's processes share; `nil`: each hears the server by itself.
@@ -50,6 +52,9 @@ final class ServerBell: Sendable {
 
     /// Whether nothing happens now that waiters would not be rung for, mostly at once.
     var hearsEverything: Bool { state.withLock { $0.hearsEverything } && (host == nil || hearsOthers()) }
+
+    /// Says how this process begins a transaction. While all workers are busy with their messages nobody else would begin one.
+    func carriesOutVerdicts(by begin: @escaping @Sendable () -> Void) { carryOutVerdicts.withLock { $0 = begin } }
 
     /// Begins to listen. Done once.
     func listen() {
@@ -214,6 +219,7 @@ final class ServerBell: Sendable {
 
     /// Wakes those who wait for what a look has seen.
     private func pass(on seen: ServerLook.Seen) {
+        if seen.hasSaidVerdicts { carryOutVerdicts.withLock { $0 }?() }
         if seen.hasLostWork { return ringForAll() }
         if !seen.isNews { return }
         pass(on: seen.rings)
@@ -274,7 +280,8 @@ final class ServerBell: Sendable {
         host.doorbell.ring((0..<RingBucket.count).map { ($0, Ring(isForAll: true)) })
     }
 
-    private static let mark = "#"
+    // No queue's name begins so.
+    private static let mark = " "
     /// Bytes of a payload: NOTIFY takes fewer than 8,000 (https://www.postgresql.org/docs/15/sql-notify.html).
     static let payloadBytesMax = 7999
     /// How many messages a statement is taken to have brought, which does not say.

@@ -27,6 +27,8 @@ final class ServerLook {
     struct Seen {
         /// Whether something is to be put back in line, or to be carried out before all else.
         var hasLostWork = false
+        /// Whether verdicts that were said in SQL are to be carried out.
+        var hasSaidVerdicts = false
         /// Whether a ring may have been lost: the store has changed, and stands still or has done so for a while.
         var isNews = false
         /// Whether nobody holds messages, and everything that was written is heard of.
@@ -43,6 +45,7 @@ final class ServerLook {
         var isOpen = false
         let token = try connection.first(Self.state, .integer(asksForOthers ? 1 : 0)) { row in
             isOpen = row.integer(1) != 0
+            seen.hasSaidVerdicts = row.integer(1) == 2
             seen.isAlone = row.integer(2) != 0
             return row.text(0)
         }
@@ -88,8 +91,8 @@ final class ServerLook {
                 SELECT sum(latest.updates) FROM penstock_queue AS queue CROSS JOIN LATERAL (
                     SELECT updates FROM penstock_depth WHERE queue_id = queue.id ORDER BY version DESC LIMIT 1
                 ) AS latest)),
-            CASE WHEN EXISTS (SELECT 1 FROM penstock_verdict WHERE state IS NULL)
-                OR EXISTS (SELECT 1 FROM penstock_cascade WHERE workflow_id >= 0) THEN 1 ELSE 0 END,
+            CASE WHEN EXISTS (SELECT 1 FROM penstock_verdict WHERE state IS NULL) THEN 2
+                WHEN EXISTS (SELECT 1 FROM penstock_cascade WHERE workflow_id >= 0) THEN 1 ELSE 0 END,
             CASE WHEN ?1 = 0 OR EXISTS (\(Sessions.otherListener)) THEN 0 ELSE 1 END
         FROM penstock_state ORDER BY version DESC LIMIT 1
         """)

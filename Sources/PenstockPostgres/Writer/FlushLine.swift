@@ -14,12 +14,12 @@ final class FlushLine: Sendable {
         var jobs: [any Job]
         let mark: CommitMark
         /// What other processes of this machine had asked for.
-        var requests: [RemoteRequest] = []
+        var requests: [PostedRequest] = []
         /// The life of the server that has it.
         var life: ServerLife?
         fileprivate var deadline = ContinuousClock.now
 
-        init(jobs: [any Job], mark: CommitMark, requests: [RemoteRequest] = [], life: ServerLife? = nil) {
+        init(jobs: [any Job], mark: CommitMark, requests: [PostedRequest] = [], life: ServerLife? = nil) {
             self.jobs = jobs
             self.mark = mark
             self.requests = requests
@@ -187,7 +187,7 @@ final class FlushLine: Sendable {
         for job in entry.jobs { job.finish(failure) }
     }
 
-    private func tell(_ requests: [RemoteRequest], _ life: ServerLife?) {
+    private func tell(_ requests: [PostedRequest], _ life: ServerLife?) {
         guard let life else { return }
         for request in requests { slots?.finish(request.taken, answer: life.stamped(request.answer)) }
     }

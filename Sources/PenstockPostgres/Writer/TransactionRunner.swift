@@ -206,7 +206,7 @@ final class TransactionRunner {
         let server = session.server
         let (mark, oldRow) = session.nextMark(number, rows: connection.numbers)
         let transaction: Transaction
-        var requests: [RemoteRequest] = []
+        var requests: [PostedRequest] = []
         hadRequests = false
         do {
             session.connection.guardsAttempts = guardsAttempts
@@ -226,7 +226,7 @@ final class TransactionRunner {
                 try SaidVerdicts.carryOut(session.connection, in: transaction)
             }
             if takesRequests, let access, let slots = access.lock.slots {
-                requests = RemoteRequest.taken(from: slots, besides: access.ownSlot, at: transaction.now)
+                requests = PostedRequest.taken(from: slots, besides: access.ownSlot, at: transaction.now)
             }
             hadRequests = !requests.isEmpty
             try jobs.perform(with: &requests, answers, in: transaction)
@@ -268,7 +268,7 @@ final class TransactionRunner {
     }
 
     /// Lets other processes carry out requests, or those that have posted them.
-    private func giveBack(_ requests: [RemoteRequest]) {
+    private func giveBack(_ requests: [PostedRequest]) {
         if !requests.isEmpty { access?.lock.slots?.giveBack(requests.map(\.taken)) }
     }
 

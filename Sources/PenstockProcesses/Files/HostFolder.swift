@@ -100,13 +100,6 @@ package final class HostFolder: Sendable {
     private static let removedMax = 8
     private static let lockName = "lock"
 
-    /// Whether the file at `path` is the one that is open: it may have been removed, and another one made.
-    private static func isSame(_ descriptor: Int32, _ path: String) -> Bool {
-        var (own, found) = (stat(), stat())
-        return fstat(descriptor, &own) == 0 && stat(path, &found) == 0 && own.st_dev == found.st_dev
-            && own.st_ino == found.st_ino
-    }
-
     private static let fileName = "store"
 
     /// Whether the file says that it is `store`. One that says nothing yet does so from now on.

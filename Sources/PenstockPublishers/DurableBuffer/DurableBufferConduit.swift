@@ -135,6 +135,8 @@ final class DurableBufferConduit<Element: Sendable>: Subscription, @unchecked Se
 
     private func arrived(_ element: Element) {
         engine.arrived(element)
+        // The engine's own thread is here when a subscriber sends into its own source: it would wait for itself.
+        guard StreamExecutor.engine != ObjectIdentifier(self) else { return }
         engine.waitForStaging { StreamExecutor.wait($0) }
     }
 

@@ -55,9 +55,6 @@ struct SettlingMachine<Output> {
         core = FlatMapCore(maxConcurrent: maxConcurrent)
     }
 
-    /// How many works have not ended.
-    var workCount: Int { works.count }
-
     /// What to ask of upstream now.
     mutating func askUpstream() -> [Action] {
         let count = core.takeAsk()

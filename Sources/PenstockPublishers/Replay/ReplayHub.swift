@@ -109,6 +109,8 @@ public import PenstockStreams
                 next = state.withLock { self.next(for: listener, name, more, &$0) }
                 continue
             case .tell(let listener, .end(let failure), _):
+                // The last one lets go of what has read upstream, which holds this.
+                withExtendedLifetime(state.withLock { $0.core.subscriberCount == 0 ? $0.reader.take() : nil }) {}
                 listener.subscriber.receive(completion: failure.map { .failure($0) } ?? .finished)
             case .tell(let listener, .cut(let failure), _):
                 // The last one takes the reading of upstream with it, as if it had left.

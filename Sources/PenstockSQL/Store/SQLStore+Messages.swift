@@ -31,9 +31,9 @@ extension SQLStore {
         try Task.checkCancellation()
         try NewMessage.validate(batch: messages, now: core.time.now)
         if messages.isEmpty { return [] }
-        let call = RemoteCall(messages, to: queue, durability: durability)
+        let call = PostedCall(messages, to: queue, durability: durability)
         return try await core.writer.perform(
-            durability: durability, weight: weight(of: messages), remote: call.map { ($0, answer: { $0 }) },
+            durability: durability, weight: weight(of: messages), posted: call.map { ($0, answer: { $0 }) },
             prefetch: { connection, _ in Enqueue.prefetch(connection) }
         ) { transaction in
             try Enqueue.perform(messages, to: queue, durability: durability, in: transaction)
@@ -88,7 +88,8 @@ extension SQLStore {
             let step = try await core.writer.perform(
                 weight: Reclaiming.stepCount, duringMove: .draining,
                 check: { [core] connection, now in
-                    try Reclaiming.check(
+                    try core.requireStill()
+                    return try Reclaiming.check(
                         connection, at: core.time.boot, now, core.locks, core.suspension, core.leaseHorizon)
                 },
                 { [core] transaction in try Reclaiming.perform(core.locks, core.suspension, in: transaction) })

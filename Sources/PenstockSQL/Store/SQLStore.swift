@@ -33,7 +33,7 @@ public struct SQLStoreCore: Sendable {
     let surveyTime = SurveyTime()
     let leaseHorizon = LeaseHorizon()
     private let snapshot: Read
-    /// What wakes the processes of one machine; `nil`: the processes are on many machines.
+    /// What wakes the processes of one machine; `nil`: this machine's processes share no folder.
     let doorbell: Doorbell?
     let wakeups: Wakeups
     /// The last ring for work at each bucket before the last claim there.

@@ -56,18 +56,18 @@ package final class GroupWriter: Sendable {
     ///   - weight: about how many rows the work touches, so that transactions stay short.
     ///   - duringMove: when it is carried out though the queues move to another store.
     ///   - check: finds out by reading, outside of a transaction, whether there is anything to do, and gives the answer if not.
-    ///   - remote: the same call, for another process to carry out.
+    ///   - posted: the same call, for another process to carry out.
     ///   - unflushed: makes the answer of a call that is committed, and of which nobody knows whether it is on the disk;
     ///     `nil`: it throws.
     ///   - flushed: when given, the caller is answered after the COMMIT, and this is told what became of the flush.
     ///   - prefetch: says what `body` is about to read.
     ///   - body: throws ``PenstockError`` only before its first write.
-    func perform<T: Sendable>(
+    package func perform<T: Sendable>(
         durability: Durability? = nil,
         weight: Int = 1,
         duringMove: Departure.Allowance = .nothing,
         check: PendingJob<T>.Check? = nil,
-        remote: PendingJob<T>.Remote? = nil,
+        posted: PendingJob<T>.Posted? = nil,
         unflushed: PendingJob<T>.Unflushed? = nil,
         flushed: (any MessageStore).Flushed? = nil,
         prefetch: PendingJob<T>.Prefetch? = nil,
@@ -80,7 +80,7 @@ package final class GroupWriter: Sendable {
         return try await withCheckedThrowingContinuation { continuation in
             let job = PendingJob(
                 durability: durability, weight: weight, duringMove: duringMove, check: check, deadline: .now + busyMax,
-                remote: remote, unflushed: unflushed, flushed: flushed, prefetch: prefetch, body: body,
+                posted: posted, unflushed: unflushed, flushed: flushed, prefetch: prefetch, body: body,
                 continuation: continuation)
             if !submit(job) { continuation.resume(throwing: Self.closed) }
         }
@@ -190,11 +190,11 @@ extension GroupWriter {
     }
 
     /// What another process may carry out, of the jobs that come first.
-    package var remoteCalls: [RemoteCall] {
+    package var postedCalls: [PostedCall] {
         state.withLock { state in
-            var calls: [RemoteCall] = []
-            for job in state.jobs.prefix(RemoteCall.messagesMax) {
-                guard let call = job.remoteCall else { break }
+            var calls: [PostedCall] = []
+            for job in state.jobs.prefix(PostedCall.messagesMax) {
+                guard let call = job.postedCall else { break }
                 calls.append(call)
             }
             return calls

@@ -4,14 +4,14 @@ import PenstockProcesses
 extension [any Job] {
     /// Carries out what other processes have asked for, and then the jobs; enqueues of a few messages together.
     package func perform(
-        with requests: inout [RemoteRequest], _ answers: any AnswerRows, in transaction: Transaction
+        with requests: inout [PostedRequest], _ answers: any AnswerRows, in transaction: Transaction
     ) throws {
         let new = try requests.indices.filter { try !requests[$0].isKnown(to: answers, transaction.connection) }
         var left = new
         var done: Set<ObjectIdentifier> = []
         // Whether a call is refused is for each to be told.
         if transaction.departure == nil {
-            let callers = compactMap { job in job.remoteCall.map { (job: job, call: $0.call) } }
+            let callers = compactMap { job in job.postedCall.map { (job: job, call: $0.call) } }
             let receipts = try Enqueue.performTogether(
                 new.map { requests[$0].calls.map(\.call) } + callers.map { [$0.call] }, in: transaction)
             left = []

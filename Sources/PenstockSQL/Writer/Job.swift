@@ -13,7 +13,7 @@ package protocol Job: AnyObject, Sendable {
     /// Until when the caller waits for the right to write.
     var deadline: ContinuousClock.Instant { get }
     /// The same work for another process to carry out; `nil` when this one has to.
-    var remoteCall: RemoteCall? { get }
+    var postedCall: PostedCall? { get }
 
     /// Finds out by reading whether there is anything to do; answers the caller and returns true if not.
     func check(_ connection: Connection, now: Timestamp) throws -> Bool
@@ -21,7 +21,7 @@ package protocol Job: AnyObject, Sendable {
     func prefetch(_ connection: Connection, _ policies: PolicyCache) throws
     /// Does the work and keeps the answer, a refusal included. Throws only what must undo the whole transaction.
     func perform(in transaction: Transaction) throws
-    /// Keeps the answer of the process that has carried out the ``remoteCall``.
+    /// Keeps the answer of the process that has carried out the ``postedCall``.
     func accept(_ receipts: [Receipt])
     /// It is committed, and not on the disk yet: answers a caller that does not wait for that.
     ///
@@ -36,14 +36,14 @@ package final class PendingJob<Answer: Sendable>: Job {
     package typealias Check = @Sendable (Connection, Timestamp) throws -> Answer?
     package typealias Prefetch = @Sendable (Connection, PolicyCache) throws -> Void
     /// The same call for another process to carry out, and what its receipts are to the caller.
-    package typealias Remote = (call: RemoteCall, answer: @Sendable ([Receipt]) -> Answer)
+    package typealias Posted = (call: PostedCall, answer: @Sendable ([Receipt]) -> Answer)
     package typealias Unflushed = @Sendable (Answer, any Error) -> Answer
 
     package let durability: Durability?
     package let weight: Int
     package let deadline: ContinuousClock.Instant
     private let duringMove: Departure.Allowance
-    private let remote: Remote?
+    private let posted: Posted?
     private let readOnlyCheck: Check?
     private let prefetch: Prefetch?
     private let unflushed: Unflushed?
@@ -60,7 +60,7 @@ package final class PendingJob<Answer: Sendable>: Job {
         duringMove: Departure.Allowance = .nothing,
         check: Check?,
         deadline: ContinuousClock.Instant,
-        remote: Remote? = nil,
+        posted: Posted? = nil,
         unflushed: Unflushed? = nil,
         flushed: (any MessageStore).Flushed? = nil,
         prefetch: Prefetch? = nil,
@@ -75,14 +75,14 @@ package final class PendingJob<Answer: Sendable>: Job {
         self.unflushed = unflushed
         self.flushed = flushed
         self.deadline = deadline
-        self.remote = remote
+        self.posted = posted
         self.body = body
         self.continuation = continuation
     }
 
     package var canCheck: Bool { readOnlyCheck != nil }
 
-    package var remoteCall: RemoteCall? { remote?.call }
+    package var postedCall: PostedCall? { posted?.call }
 
     package var awaitsFlush: Bool {
         guard durability == .powerLoss, case .success = answer.withLock({ $0 }) else { return false }
@@ -115,7 +115,7 @@ package final class PendingJob<Answer: Sendable>: Job {
     }
 
     package func accept(_ receipts: [Receipt]) {
-        if let remote { answer.withLock { $0 = .success(remote.answer(receipts)) } }
+        if let posted { answer.withLock { $0 = .success(posted.answer(receipts)) } }
     }
 
     package func answerUnflushed() -> Bool {
@@ -152,7 +152,7 @@ extension PenstockError {
         case .invalidInput, .unknownSchedule, .unknownLimit, .scheduleExists, .unknownWorkflow, .unknownTask,
             .unknownQueue,
             .queueDeleting, .queueExists, .policyChanged, .storeMoved,
-            .unknownMessage, .queueFull,
+            .unknownMessage, .unknownCursor, .queueFull,
             .illegalTransition, .leaseLost:
             true
         default:

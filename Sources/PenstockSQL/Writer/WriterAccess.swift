@@ -153,7 +153,7 @@ package final class WriterAccess {
 
         private func post() {
             postedCount = slot.begin { writer in
-                maySend ? RemoteCall.write(access.line.remoteCalls, to: &writer) : 0
+                maySend ? PostedCall.write(access.line.postedCalls, to: &writer) : 0
             }
         }
 
@@ -219,7 +219,7 @@ package final class WriterAccess {
         private func answered(_ bytes: [UInt8], isFlushed: Bool) -> Entry {
             let request = request
             slot.end()
-            let receipts = RemoteAnswer(bytes).receipts
+            let receipts = PostedAnswer(bytes).receipts
             access.isNextRefused = receipts.count < postedCount
             return .answered(receipts, to: request, isFlushed: isFlushed)
         }

@@ -11,6 +11,7 @@ final class ChangePoller: ChangePolling {
     private let path: String
     /// The file that the store has open; `nil`: it is not asked whether it is still at its path.
     private let identity: FileIdentity?
+    private let companions: OpenCompanions?
     /// What this finds of the tables, for the store.
     private let tables: KnownTables
     private let folder: SharedFolder
@@ -24,11 +25,13 @@ final class ChangePoller: ChangePolling {
     private var isCascading = false
 
     init(
-        path: String, identity: FileIdentity? = nil, tables: KnownTables = KnownTables(), folder: SharedFolder,
-        time: any TimeSource, suspension: MachineSuspension? = nil
+        path: String, identity: FileIdentity? = nil, companions: OpenCompanions? = nil,
+        tables: KnownTables = KnownTables(), folder: SharedFolder, time: any TimeSource,
+        suspension: MachineSuspension? = nil
     ) {
         self.path = path
         self.identity = identity
+        self.companions = companions
         self.tables = tables
         self.folder = folder
         self.time = time
@@ -42,6 +45,7 @@ final class ChangePoller: ChangePolling {
     ///   has lost a table.
     func look(forTheDead: Bool) throws -> ChangesSeen {
         try identity?.requireStill(at: path)
+        try companions?.requireStill()
         let database = try opened()
         var sight = try database.unsafeReentrantWrite { database in
             let connection = self.connection ?? SQLiteConnection(database, isPassing: false)

@@ -14,6 +14,10 @@ import PenstockSQL
 enum DatabasePath {
     /// Bytes of a path that SQLite takes, with the longest name that it puts beside a file (`MAX_PATHNAME` of its VFS for Unix).
     private static let bytesMax = 504
+    /// What SQLite may put beside a database.
+    static let companions = ["-journal", "-wal", "-shm"]
+    /// Bytes of a name, with the longest one beside it, that of the store's folder (`NAME_MAX`).
+    private static let nameBytesMax = 255 - "-penstock".utf8.count
     /// Links followed before a path counts as a circle.
     private static let linksMax = 40
 
@@ -49,7 +53,27 @@ enum DatabasePath {
                 "\(path) has \(path.utf8.count) bytes, and SQLite takes paths of \(bytesMax) at most; move the file to a folder nearer "
                     + "to the root.")
         }
+        let nameBytes = path.utf8.reversed().prefix { $0 != UInt8(ascii: "/") }.count
+        guard nameBytes <= nameBytesMax else {
+            throw PenstockError(
+                .invalidInput,
+                "The name of \(path) has \(nameBytes) bytes, and with what lies beside it there is room for \(nameBytesMax); take a "
+                    + "shorter one.")
+        }
         return path
+    }
+
+    /// Throws `fileExists` for the name of what SQLite, or Penstock, has beside a database that is there: they would take the file for
+    /// their own, and remove it.
+    static func refuseCompanion(_ path: String) throws {
+        for end in companions + ["-penstock"] where path.hasSuffix(end) {
+            let database = String(path.dropLast(end.count))
+            var status = stat()
+            if lstat(database, &status) == 0 {
+                throw PenstockError(
+                    .fileExists, "\(path) is a name of what belongs to the database \(database); name another file.")
+            }
+        }
     }
 
     /// The path of the file that `path` leads to, free of links: SQLite's companions and the workers' locks lie there.

@@ -62,8 +62,10 @@ enum OpenFile {
 
     /// Makes the empty file with mode 0600. SQLite gives its companions the mode of the database.
     ///
-    /// - Throws: `corrupt` when a write-ahead log is there without its file.
+    /// - Throws: `corrupt` when a write-ahead log is there without its file; `fileExists` when it has the name of what belongs to another
+    ///   database.
     static func createPrivately(_ path: String) throws {
+        try DatabasePath.refuseCompanion(path)
         try FileIdentity.refuseLogWithoutFile(path)
         let descriptor = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         guard descriptor >= 0 || errno == EEXIST else {

@@ -18,7 +18,7 @@ final class ReadOnlyFile: Sendable {
     private enum State {
         case idle
         /// Beside writers.
-        case open(DatabaseQueue)
+        case open(DatabaseQueue, OpenCompanions)
         case closed
     }
 
@@ -56,7 +56,8 @@ final class ReadOnlyFile: Sendable {
     func read<T>(_ body: (Database) throws -> T) throws -> T {
         for _ in 1...Self.attemptsMax {
             try identity.requireStill(at: path)
-            if let connection = try openConnection {
+            if let (connection, companions) = try openConnection {
+                try companions.requireStill()
                 // Only programs that have the file open write into it, so it is enough to look before.
                 return try connection.read { database in
                     try tables.look(SQLiteConnection(database), path)
@@ -79,14 +80,14 @@ final class ReadOnlyFile: Sendable {
             defer { state = .closed }
             return state
         }
-        if case .open(let connection) = old { try connection.close() }
+        if case .open(let connection, _) = old { try connection.close() }
     }
 
-    private var openConnection: DatabaseQueue? {
+    private var openConnection: (DatabaseQueue, OpenCompanions)? {
         get throws {
             switch state.withLock({ $0 }) {
             case .idle: return nil
-            case .open(let connection): return connection
+            case .open(let connection, let companions): return (connection, companions)
             case .closed: throw PenstockError(.closed, "The store is closed; open it again.")
             }
         }
@@ -100,7 +101,8 @@ final class ReadOnlyFile: Sendable {
             return connection
         }
         // Another thread may have been first, or may have closed the store.
-        state.withLock { if case .idle = $0 { $0 = .open(connection) } }
+        let companions = OpenCompanions(of: path)
+        state.withLock { if case .idle = $0 { $0 = .open(connection, companions) } }
     }
 
     /// Reads a file that is not written to at this moment.

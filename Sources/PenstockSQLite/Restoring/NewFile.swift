@@ -22,7 +22,7 @@ struct NewFile {
     ///   - replaces: whether it takes the place of a file that has its name.
     /// - Throws: `fileExists`, `readOnly`, `diskFull` and so on.
     init(for path: String, purpose: String, replaces: Bool = false) throws {
-        try LeftFiles.refuseCompanion(path)
+        try DatabasePath.refuseCompanion(path)
         self.path = path
         self.replaces = replaces
         try Self.refuseExisting(path, replaces: replaces)
@@ -89,7 +89,7 @@ struct NewFile {
 
     /// A companion alone belongs to a database that was there, and SQLite would take it for the new one's.
     private static func refuseExisting(_ path: String, replaces: Bool) throws {
-        for end in (replaces ? [] : [""]) + LeftFiles.companions {
+        for end in (replaces ? [] : [""]) + DatabasePath.companions {
             var status = stat()
             if lstat(path + end, &status) == 0 { throw exists(path + end) }
             guard errno == ENOENT else { throw SystemErrors.failure("\(path + end) cannot be looked at", errno) }
@@ -104,9 +104,6 @@ struct NewFile {
 
 /// Files that processes have left which died as they made a backup or a store out of one.
 private enum LeftFiles {
-    /// What SQLite may put beside a database.
-    static let companions = ["-journal", "-wal", "-shm"]
-
     /// Locks a file that was just made, for as long as it is open.
     ///
     /// - Returns: whether it is there still.
@@ -129,21 +126,8 @@ private enum LeftFiles {
         }
     }
 
-    /// Throws `fileExists` for the name of what SQLite, or Penstock, has beside a database that is there: they would take the file for
-    /// their own, and remove it.
-    static func refuseCompanion(_ path: String) throws {
-        for end in companions + ["-penstock"] where path.hasSuffix(end) {
-            let database = String(path.dropLast(end.count))
-            var status = stat()
-            if lstat(database, &status) == 0 {
-                throw PenstockError(
-                    .fileExists, "\(path) is a name of what belongs to the database \(database); name another file.")
-            }
-        }
-    }
-
     static func unlinkAll(_ path: String) {
-        for end in [""] + companions { unlink(path + end) }
+        for end in [""] + DatabasePath.companions { unlink(path + end) }
     }
 
     private static func removeIfLeft(_ path: String) {

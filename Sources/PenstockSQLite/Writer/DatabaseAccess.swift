@@ -11,6 +11,8 @@ struct DatabaseAccess: Sendable {
     let path: String
     /// The file that was opened. Once another one is at its path, or none, nothing is read or written any more.
     let identity: FileIdentity
+    /// What SQLite has open beside it.
+    let companions: OpenCompanions
     /// What the thread that watches the file has found of its tables.
     let tables = KnownTables()
     let pool: DatabasePool
@@ -28,6 +30,7 @@ struct DatabaseAccess: Sendable {
     /// Throws when the file is no longer what was opened: `fileReplaced`, or `corrupt` when a table is known to be gone.
     func requireStill() throws {
         try identity.requireStill(at: path)
+        try companions.requireStill()
         try tables.requireStill()
     }
 
@@ -50,6 +53,7 @@ struct DatabaseAccess: Sendable {
         guard error is DatabaseError else { return error }
         do {
             try identity.requireStill(at: path)
+            try companions.requireStill()
             return StorageErrors.translated(error, path: path)
         } catch {
             return error

@@ -54,7 +54,7 @@ final class TransactionRunner {
         /// Jobs that are committed, and on the disk where that was asked for, and not answered yet.
         var flushed: [any Job] = []
         /// Requests of other processes that are committed, and whose processes do not know it yet.
-        var requests: [RemoteRequest] = []
+        var requests: [PostedRequest] = []
     }
 
     /// The thread: carries out what is asked for, until there will be nothing more.
@@ -141,7 +141,7 @@ final class TransactionRunner {
     }
 
     /// What was committed for other processes is on the disk where that was asked for.
-    private func finish(_ requests: [RemoteRequest]) {
+    private func finish(_ requests: [PostedRequest]) {
         for request in requests { access.writerLock.slots?.finish(request.taken, answer: request.answer) }
     }
 
@@ -222,7 +222,7 @@ final class TransactionRunner {
         commitFlushes: Bool, takesRequests: Bool, _ jobs: () -> [any Job]
     ) throws(Failure) -> Outcome? {
         var hadJobs = false
-        var requests: [RemoteRequest] = []
+        var requests: [PostedRequest] = []
         do {
             return try withConnection { connection in
                 let level = commitFlushes ? try DatabaseAccess.raiseLevel(connection.database) : nil
@@ -239,7 +239,7 @@ final class TransactionRunner {
                     if takesRequests, access.sharesTransactions, access.flusher?.refusal == nil,
                         let slots = access.writerLock.slots
                     {
-                        requests = RemoteRequest.taken(from: slots, besides: writerAccess.ownSlot, at: transaction.now)
+                        requests = PostedRequest.taken(from: slots, besides: writerAccess.ownSlot, at: transaction.now)
                     }
                     try jobs.perform(with: &requests, Answers(), in: transaction)
                     try Cascade.writeDown(in: transaction)

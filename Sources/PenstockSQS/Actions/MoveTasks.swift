@@ -51,12 +51,7 @@ extension Call {
         guard !sources.isEmpty else {
             throw Refusal("ResourceNotFoundException", "The queue '\(queue)' is the dead-letter queue of no other.")
         }
-        guard sources.allSatisfy({ principal.may(.operate, $0.name) }) else {
-            throw Refusal(
-                "AccessDeniedException",
-                "The token '\(principal.name)' may not operate every queue that has dead letters here.",
-                status: .forbidden)
-        }
+        try requireMayOperate(sources)
         var movedCount = try await moveBroughtLetters(from: settings, to: sources)
         for source in sources.map(\.name) {
             movedCount += try await store.apply(.redrive, to: .queue(source, states: [.dead]))
@@ -64,6 +59,16 @@ extension Call {
         }
         moves.add(MoveTasks.MoveTask(source: queue, movedCount: movedCount, startedAt: startedAt))
         return .amazonJSON(.object(["TaskHandle": .string("ended-\(startedAt.microseconds)")]))
+    }
+
+    /// Throws unless the token may operate all of `sources`: their dead letters are moved, or discarded.
+    func requireMayOperate(_ sources: [QueueSettings]) throws {
+        guard sources.allSatisfy({ principal.may(.operate, $0.name) }) else {
+            throw Refusal(
+                "AccessDeniedException",
+                "The token '\(principal.name)' may not operate every queue that has dead letters here.",
+                status: .forbidden)
+        }
     }
 
     /// Moves what was brought into the dead-letter queue back: each is done there and in line in its own queue, both or neither.

@@ -124,7 +124,14 @@ extension Call {
         let queue = try queue(input(QueueInput.self).QueueUrl)
         try requireMay(.operate, queue)
         _ = try await directory.read(queue)
+        // The dead letters that nobody has received from here yet are in their own queues, and count as messages of this one.
+        let sources = try await directory.sources(of: queue, anew: true)
+        try requireMayOperate(sources)
         _ = try await store.apply(.cancel, to: .queue(queue, states: [.scheduled, .blocked, .ready, .leased]))
+        for source in sources.map(\.name) {
+            _ = try await store.apply(.discard, to: .queue(source, states: [.dead]))
+            directory.forget(source)
+        }
         return .amazonEmpty
     }
 

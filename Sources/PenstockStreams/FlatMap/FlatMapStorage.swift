@@ -91,19 +91,18 @@ final class FlatMapStorage<
         if let delegate = flow.delegate?.make() {
             await withDiscardingTaskGroup { group in
                 group.addTask { await delegate.run() }
-                await self.readInSlots(upstream) { await $0.read(upstream, with: delegate) }
+                await self.readInSlots { await $0.read(upstream, with: delegate) }
                 group.cancelAll()
             }
         } else {
-            await readInSlots(upstream) { await $0.read(upstream) }
+            await readInSlots { await $0.read(upstream) }
         }
         upstream.iterator = nil
         demand.end()
         perform { $0.tasksEnded() }
     }
 
-    @inlinable func readInSlots(_ upstream: Upstream, _ slot: @escaping @Sendable (FlatMapStorage) async -> Void) async
-    {
+    @inlinable func readInSlots(_ slot: @escaping @Sendable (FlatMapStorage) async -> Void) async {
         await withDiscardingTaskGroup { group in
             while await goesOn({ $0.spawnerWaits($1) }) {
                 group.addTask { await slot(self) }

@@ -1,4 +1,5 @@
 import Subprocess
+import PenstockTestKit
 import Testing
 
 /// `penstock enqueue --wait`: what a message gives comes back to whoever enqueued it.
@@ -42,6 +43,16 @@ import Testing
         let said = String(decoding: try await asker.errors.readToEnd(), as: UTF8.self)
         #expect(said == "penstock: Message 1 is a dead letter: exit status 65: broken\n")
         #expect(try await asker.status == .exited(1))
+    }
+
+    @Test func aMessageThatWentWithItsQueueIsSaidToBeGone() async throws {
+        let tool = try await Tool.withQueue()
+        let asker = try await Running.start(tool, ["enqueue", "q", "x", "--wait"])
+        try await eventually { try await tool.run(["show", "1"]).status == .exited(0) }
+        try await tool.succeed(["queue", "delete", "q", "--force"])
+        let said = String(decoding: try await asker.errors.readToEnd(), as: UTF8.self)
+        #expect(said == "penstock: Message 1 went with its queue 'q', which was deleted.\n")
+        #expect(try await asker.status == .exited(66))
     }
 
     @Test func aCancelledMessageIsSaidToBeOne() async throws {

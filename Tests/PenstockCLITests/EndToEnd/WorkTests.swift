@@ -92,6 +92,19 @@ struct WorkTests {
         #expect(message["attempt"].number == 0)
     }
 
+    @Test(arguments: [
+        ("junk", "is no program; a script begins with"),
+        ("#!/nonexistent/shell\n", "is there and cannot be run; is what its first line"),
+    ])
+    func aFileThatIsNoProgramIsSaidToBeNone(content: String, words: String) async throws {
+        let tool = try await Tool.withQueue()
+        let script = try tool.file("script", Array(content.utf8))
+        try await chmod(script)
+        try await tool.succeed(["enqueue", "q", "x"])
+        try await tool.fail(["work", "q", "--", script], with: 126, saying: words)
+        #expect(try await tool.succeed(["show", "1", "--json"]).object()["attempt"].number == 0)
+    }
+
     /// A command that disappears stops the worker, and costs no message an attempt.
     @Test func aCommandThatIsGoneStopsTheWorker() async throws {
         let tool = try await Tool.withQueue()

@@ -113,6 +113,15 @@ struct WorkflowTests {
         #expect(try await tool.succeed(["status", "--json"]).object()["queues"][0]["totals"]["enqueued"].number == 0)
     }
 
+    @Test(arguments: ["\n", " \n\n", ""]) func blankLinesAreNoTasks(blank: String) async throws {
+        let tool = try await Tool.withQueue()
+        let line = #"{"name": "a", "queue": "q"}"#
+        try await tool.succeed(["workflow", "run", "-"], input: Array((blank + line + "\n" + blank).utf8))
+        let second = #"{"name": "b", "queue": "q"}"#
+        try await tool.succeed(["workflow", "run", "-"], input: Array((blank + line + "\n" + blank + second).utf8))
+        #expect(try await tool.succeed(["status", "--json"]).object()["queues"][0]["totals"]["enqueued"].number == 3)
+    }
+
     @Test func aWorkflowIsCancelled() async throws {
         let tool = try await started()
         #expect(

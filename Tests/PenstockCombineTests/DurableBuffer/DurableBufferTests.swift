@@ -164,4 +164,23 @@ import Testing
             subject.buffer(size: 0, prefetch: .keepFull, whenFull: .dropNewest, in: same), mistaken)
         #expect((mistaken.failure as? PenstockError)?.code == .invalidInput)
     }
+
+    /// A subscriber that sends into its own source speaks on the engine's thread, which must not wait for itself.
+    @Test func aSubscriberFeedsItsOwnSource() async throws {
+        let (_, process, queue) = try await fixture()
+        let subject = PassthroughSubject<Int, Never>()
+        let count = Limits.stagedCountMax * 2
+        let reader = Reader(demand: 1) { _, delivery in
+            if delivery.payload == 0 { for value in 1...count { subject.send(value) } }
+            return 0
+        }
+        await process.read(
+            subject.buffer(size: 100_000, prefetch: .byRequest, whenFull: .dropNewest, in: queue), reader)
+        subject.send(0)
+        await process.stillness.waitUntilIdle()
+        #expect(reader.values.map(\.payload) == [0])
+        #expect(try await process.count(.ready) == count)
+        reader.cancel()
+        await process.stillness.waitUntilIdle()
+    }
 }

@@ -149,4 +149,16 @@ import Testing
         attach()
         #expect(cancelled.count == 2)
     }
+
+    /// Upstream has completed: what has read it goes with the last subscriber.
+    @Test(arguments: [0, 1]) func aSharedReplayThatHasEndedIsLetGo(bufferSize: Int) {
+        let live = Live()
+        for _ in 1...3 {
+            let shared = [live.token(), live.token()].publisher.shareReplay(bufferSize)
+            let probe = Probe<Live.Token, Never>(demand: .max)
+            shared.subscribe(probe)
+            #expect(probe.values.count == 2)
+        }
+        #expect(live.count == 0)
+    }
 }

@@ -142,7 +142,7 @@ struct FailoverRoundTests {
         }
         if recovery == nil, [.killsBackend, .losesStandby, .endsSessions].contains(fault) {
             await ledger.waitForReceipts(60)
-            if fault.isHarmless { try await checkOnce(before, load, old, "\(fault) \(comment)") }
+            if fault.isHarmless { try await checkOnce(before, load, "\(fault) \(comment)") }
             // In good order, or as it stands.
             if random.chance(0.5) { try await servers.stop(old) } else { try await servers.kill(old) }
         }
@@ -155,7 +155,7 @@ struct FailoverRoundTests {
 
     /// Where nothing was killed that holds what was written, each message was worked once.
     private func checkOnce(
-        _ before: [String: Receipt], _ load: FaultLoad, _ node: FaultyServers.Node, _ comment: Comment
+        _ before: [String: Receipt], _ load: FaultLoad, _ comment: Comment
     ) async throws {
         let accepted = Set(load.ledger.now.receipts.keys).subtracting(before.keys)
         await load.ledger.wait { state in accepted.allSatisfy { state.worked[$0] != nil } }

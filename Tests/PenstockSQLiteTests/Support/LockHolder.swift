@@ -49,7 +49,7 @@ final class LockHolder {
         let database = try DatabaseQueue(path: path, configuration: configuration)
         try database.write { database in
             for request in requests {
-                let calls = RemoteCall.read(request.bytes, now: SystemTime().now)
+                let calls = PostedCall.read(request.bytes, now: SystemTime().now)
                 let receipts = try calls.map { call in
                     try call.messages.map { message in
                         try database.execute(
@@ -60,7 +60,7 @@ final class LockHolder {
                             sequence: SequenceNumber(sequence ?? 0), state: .ready, durability: call.durability)
                     }
                 }
-                let answer = RemoteAnswer.bytes(of: receipts, to: calls)
+                let answer = PostedAnswer.bytes(of: receipts, to: calls)
                 answers[request.ticket] = answer
                 try Answers().write(
                     [RequestAnswer(slot: request.slot, ticket: request.ticket, bytes: answer)],

@@ -46,8 +46,8 @@ import Testing
     }
 
     @Test func nobodyThereIsNoMatter() {
-        Supervisor.tell("READY=1", at: "/nowhere/notify")
-        Supervisor.tell("READY=1", at: "")
-        Supervisor.tell("READY=1", at: String(repeating: "x", count: 200))
+        #expect(!Supervisor.tell("READY=1", at: "/nowhere/notify"))
+        #expect(!Supervisor.tell("READY=1", at: ""))
+        #expect(!Supervisor.tell("READY=1", at: String(repeating: "x", count: 200)))
     }
 }

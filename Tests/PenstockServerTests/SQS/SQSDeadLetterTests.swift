@@ -222,4 +222,16 @@ import Testing
             #expect(left?.dead == 1 && brought?.leased == 2)
         }
     }
+
+    /// Nobody has received them yet, so they are still where they died.
+    @Test func aPurgeTakesTheLettersThatNobodyHasReceived() async throws {
+        try await withQueues { server in
+            for number in 1...12 { try await send("\(number)", server) }
+            for _ in 1...2 { try await server.sqsFail("mail") }
+            #expect(try await depths(server, mail)?.dead == 12)
+            try await server.sqs("PurgeQueue", ["QueueUrl": "dead"])
+            #expect(try await bodies(server, "dead") == [])
+            #expect(try await depths(server, mail)?.dead == 0)
+        }
+    }
 }

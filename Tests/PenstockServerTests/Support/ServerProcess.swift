@@ -21,10 +21,12 @@ struct ServerProcess: Sendable {
 
     /// Calls `body` with a server on a file in `folder`, or on the store at an address, and then ends it with `signal`.
     ///
-    /// - Parameter log: where its log is written; `nil`: to the tests' own.
+    /// - Parameters:
+    ///   - filesMax: how many files it may have open; `nil`: as many as the tests.
+    ///   - log: where its log is written; `nil`: to the tests' own.
     static func run<Value: Sendable>(
         in folder: TemporaryFolder = TemporaryFolder(), at address: String? = nil, options: [String] = [],
-        log: String? = nil, endingWith signal: Int32 = SIGTERM,
+        filesMax: Int? = nil, log: String? = nil, endingWith signal: Int32 = SIGTERM,
         _ body: @escaping @Sendable (ServerProcess) async throws -> Value
     ) async throws -> Value {
         let environment = Environment.inherit.updating(["PENSTOCK_DB": address ?? folder.file("penstock.db")])
@@ -38,10 +40,9 @@ struct ServerProcess: Sendable {
         let (started, starting) = AsyncThrowingStream.makeStream(of: (ProcessIdentifier, Int).self)
         let task = Task {
             do {
+                let (program, arguments) = limited(filesMax, ["serve", "--listen", "127.0.0.1:0"] + options)
                 return try await Subprocess.run(
-                    .path(FilePath(products + "/penstock")),
-                    arguments: .init(["serve", "--listen", "127.0.0.1:0"] + options),
-                    environment: environment, input: .none,
+                    program, arguments: arguments, environment: environment, input: .none,
                     output: .sequence,
                     error: .fileDescriptor(errors ?? .standardError, closeAfterSpawningProcess: false)
                 ) { execution in
@@ -80,13 +81,21 @@ struct ServerProcess: Sendable {
 
     /// Runs a server that is not to start.
     static func refused(
-        in folder: TemporaryFolder, options: [String]
+        in folder: TemporaryFolder, options: [String], filesMax: Int? = nil
     ) async throws -> (status: TerminationStatus, output: String, errors: String) {
+        let (program, arguments) = limited(filesMax, ["serve"] + options)
         let ended = try await Subprocess.run(
-            .path(FilePath(products + "/penstock")), arguments: .init(["serve"] + options),
-            environment: .inherit.updating(["PENSTOCK_DB": folder.file("penstock.db")]),
+            program, arguments: arguments, environment: .inherit.updating(["PENSTOCK_DB": folder.file("penstock.db")]),
             output: .string(limit: 4096), error: .string(limit: 4096))
         return (ended.terminationStatus, ended.standardOutput, ended.standardError)
+    }
+
+    /// The command with `words`, in a process that may have so many files open.
+    private static func limited(_ filesMax: Int?, _ words: [String]) -> (Executable, Arguments) {
+        let command = products + "/penstock"
+        guard let filesMax else { return (.path(FilePath(command)), Arguments(words)) }
+        let script = "ulimit -n \(filesMax) && exec \"$0\" \"$@\""
+        return (.path("/bin/sh"), Arguments(["-c", script, command] + words))
     }
 
     /// Tells it to stop.

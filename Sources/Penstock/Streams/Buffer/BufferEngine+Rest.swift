@@ -38,8 +38,10 @@ extension BufferEngine {
         guard let claimLoop else { return try await awaitWork() }
         let time = queue.handle.time
         let look = time.now + queue.storage.lookInterval
-        let finishDue = state.withLock { $0.finishDue }.flatMap { $0 > time.now ? $0 : nil }
-        let deadline = min(look, claimLoop.nextDue ?? look, finishDue ?? look)
+        let (finishDue, isWanted) = state.withLock { ($0.finishDue, $0.machine.demand > 0) }
+        // A message that becomes due is no matter while nobody asks for one, and a moment that has passed would end each rest at once.
+        let nextDue = isWanted ? claimLoop.nextDue : nil
+        let deadline = min(look, nextDue ?? look, finishDue.flatMap { $0 > time.now ? $0 : nil } ?? look)
         let changed = Latch()
         var waits = [awaitWork]
         waits.append {

@@ -22,6 +22,8 @@ extension DurableBufferStateMachine {
         case .opening: return (.open, [])
         case .running, .finishing, .failing, .cancelled: break
         }
+        // What was put off may be due by now: claimed, it makes room for what is offered again.
+        if offersAgain, isOpen, demand > 0, !isKnownEmpty { return (.perform(operations.look(for: demand)), []) }
         let call = operations.next(beside: isOpen ? demand : 0)
         if !call.isEmpty { return (.perform(call), letPullerGoOn()) }
         if operations.isBlocked { return (.rest(watching: true), []) }
@@ -54,6 +56,7 @@ extension DurableBufferStateMachine {
     /// The store took the first `accepted` values of the next enqueue, after which `net` more waited than before.
     mutating func enqueued(accepted: Int, net: Int) -> [Action] {
         isKnownEmpty = false
+        offersAgain = false
         let answer = operations.enqueued(accepted: accepted, net: net)
         isCounted = false
         waiting = max(0, waiting + answer.surplus)
@@ -107,6 +110,7 @@ extension DurableBufferStateMachine {
     mutating func looksAgain() -> [Action] {
         isKnownEmpty = false
         isCounted = false
+        offersAgain = operations.isBlocked
         operations.isBlocked = false
         return []
     }

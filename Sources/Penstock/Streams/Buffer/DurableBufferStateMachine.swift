@@ -61,6 +61,8 @@ struct DurableBufferStateMachine<Value: Sendable, Puller: Sendable>: Sendable {
     var isPaused = false
     /// Whether nothing can be claimed before something changes.
     var isKnownEmpty = false
+    /// Whether a value that found no room is to be offered once more.
+    var offersAgain = false
     /// Whether the queue was found to be not at its end, and nothing has changed since.
     var isCounted = false
     /// Whether a count found nothing left.

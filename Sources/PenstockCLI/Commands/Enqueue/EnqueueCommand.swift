@@ -151,6 +151,10 @@ struct EnqueueCommand: AsyncParsableCommand {
                 let result = try await queue.result(of: sequence, as: [UInt8].self, timeout: left)
                 outage.ended()
                 return result ?? []
+            } catch let error as PenstockError where error.code == .unknownQueue {
+                throw PenstockError(
+                    .unknownMessage, "Message \(sequence) went with its queue '\(queue.name)', which was deleted.",
+                    cause: error)
             } catch let error as PenstockError where !Self.ends.contains(error.code) {
                 guard error.isOfStalledStore else {
                     throw PenstockError(

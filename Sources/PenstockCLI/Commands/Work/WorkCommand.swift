@@ -201,7 +201,6 @@ struct WorkCommand: AsyncParsableCommand {
         return .into(queue, splitsLines: splitLines)
     }
 
-    /// Serves what is recorded, and says where.
     /// The queue, if there is one.
     private var onlyQueue: QueueName? { queues.entries.count == 1 ? queues.entries.first?.name : nil }
 

@@ -70,4 +70,30 @@ import Testing
         #expect(stored == 2)
         #expect((failure as? PenstockError)?.code == .corrupt)
     }
+
+    private struct Down: Error {}
+
+    /// As many values as have room wait to be tried again, and the next one waits for room. Those that are due are claimed before it is
+    /// offered again.
+    @Test(arguments: [(size: 2, width: 2, count: 6), (2, 1, 6), (3, 3, 12), (5, 4, 20)])
+    func valuesThatAreTriedAgainAreTakenOutOfAFullBuffer(size: Int, width: Int, count: Int) async throws {
+        let the = Fixture()
+        let queue = try await the.queue(policy: QueuePolicy(retry: RetryPolicy(attemptsMax: 3, jitter: 0)))
+        let stream = AtOnce(1...count).buffer(size: size, prefetch: .keepFull, whenFull: .wait, in: queue)
+            .flatMap(maxConcurrent: width) { value in
+                AsyncThrowingStream<Int, any Error> { inner in
+                    if value.isMultiple(of: 2) { return inner.finish(throwing: Down()) }
+                    inner.yield(value)
+                    inner.finish()
+                }
+            }
+        let values = try await the.whileTimePasses {
+            var values: [Int] = []
+            for try await value in stream { values.append(value) }
+            return values
+        }
+        #expect(values.sorted() == (1...count).filter { !$0.isMultiple(of: 2) })
+        #expect(try await the.store.values([.dead]).count == count / 2)
+        #expect(the.calls.calls(of: .claim).count < 40 * count, "It sleeps while nothing is due.")
+    }
 }

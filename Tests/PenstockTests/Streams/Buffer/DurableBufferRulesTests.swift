@@ -75,10 +75,6 @@ import Testing
         }
     }
 
-    private enum Outcome: Equatable {
-        case stream(given: [Int], dropped: Set<Int>, waiting: [Int])
-    }
-
     @Test(arguments: 0..<2_000)
     func comeOutTheSameWheneverTheStoreIsCalled(seed: UInt64) {
         let random = SeededRandom(seed: seed)

@@ -2,7 +2,7 @@ package import PenstockCore
 package import PenstockProcesses
 
 /// A call that another process may carry out: an enqueue of a few small messages without unique keys.
-package struct RemoteCall: Sendable {
+package struct PostedCall: Sendable {
     package let queue: QueueName
     package let messages: [NewMessage]
     package let durability: Durability
@@ -25,7 +25,7 @@ package struct RemoteCall: Sendable {
     /// Writes as many of `calls` as have room, the first ones.
     ///
     /// - Returns: how many that were.
-    package static func write(_ calls: [RemoteCall], to writer: inout ByteWriter) -> Int {
+    package static func write(_ calls: [PostedCall], to writer: inout ByteWriter) -> Int {
         if calls.isEmpty { return 0 }
         writer.write(UInt32(0))
         var (count, messageCount) = (0, 0)
@@ -60,11 +60,11 @@ package struct RemoteCall: Sendable {
     }
 
     /// Reads what ``write(_:to:)`` wrote, up to the first that is anything else, or that no process may enqueue.
-    package static func read(_ bytes: [UInt8], now: Timestamp) -> [RemoteCall] {
+    package static func read(_ bytes: [UInt8], now: Timestamp) -> [PostedCall] {
         var reader = ByteReader(bytes)
-        var calls: [RemoteCall] = []
+        var calls: [PostedCall] = []
         for _ in 0..<min(reader.integer(UInt32.self) ?? 0, UInt32(messagesMax)) {
-            guard let call = RemoteCall(from: &reader, now: now) else { break }
+            guard let call = PostedCall(from: &reader, now: now) else { break }
             calls.append(call)
         }
         return calls

@@ -2,12 +2,12 @@ package import PenstockCore
 import PenstockProcesses
 
 /// What calls gave that another process has carried out, from the first one on.
-package struct RemoteAnswer {
+package struct PostedAnswer {
     /// What each gave. There are fewer than calls when one of them was refused: its own process carries that one out.
     var receipts: [[Receipt]]
 
     /// The bytes of an answer to `calls`, of which the first ones gave `receipts`.
-    package static func bytes(of receipts: [[Receipt]], to calls: [RemoteCall]) -> [UInt8] {
+    package static func bytes(of receipts: [[Receipt]], to calls: [PostedCall]) -> [UInt8] {
         withUnsafeTemporaryAllocation(byteCount: byteCountMax, alignment: 8) { memory in
             var writer = ByteWriter(memory)
             writer.write(UInt32(receipts.count))
@@ -27,12 +27,12 @@ package struct RemoteAnswer {
     init(_ bytes: [UInt8]) {
         var reader = ByteReader(bytes)
         receipts = []
-        for _ in 0..<min(reader.integer(UInt32.self) ?? 0, UInt32(RemoteCall.messagesMax)) {
+        for _ in 0..<min(reader.integer(UInt32.self) ?? 0, UInt32(PostedCall.messagesMax)) {
             guard let durability = reader.integer(UInt8.self).flatMap(Durability.init(code:)),
                 let count = reader.integer(UInt32.self)
             else { break }
             var some: [Receipt] = []
-            for _ in 0..<min(count, UInt32(RemoteCall.messagesMax)) {
+            for _ in 0..<min(count, UInt32(PostedCall.messagesMax)) {
                 guard let receipt = Receipt(from: &reader, durability: durability) else { return }
                 some.append(receipt)
             }

@@ -2,22 +2,22 @@ package import PenstockCore
 package import PenstockProcesses
 
 /// What another process has asked for, and this one carries out in a transaction of its own.
-package struct RemoteRequest: Sendable {
+package struct PostedRequest: Sendable {
     package let taken: WriterSlots.Taken
-    let calls: [RemoteCall]
+    let calls: [PostedCall]
     /// What they gave, once they are carried out.
     package private(set) var answer: [UInt8] = []
 
     /// Takes what others have posted. To be called where nobody else carries it out: with the writer lock, or the server's.
     ///
     /// - Parameter ownSlot: this store's own slot.
-    package static func taken(from slots: WriterSlots, besides ownSlot: Int?, at now: Timestamp) -> [RemoteRequest] {
+    package static func taken(from slots: WriterSlots, besides ownSlot: Int?, at now: Timestamp) -> [PostedRequest] {
         slots.take(besides: ownSlot).map { taken in
-            RemoteRequest(taken: taken, calls: RemoteCall.read(taken.bytes, now: now))
+            PostedRequest(taken: taken, calls: PostedCall.read(taken.bytes, now: now))
         }
     }
 
-    private init(taken: WriterSlots.Taken, calls: [RemoteCall]) {
+    private init(taken: WriterSlots.Taken, calls: [PostedCall]) {
         self.taken = taken
         self.calls = calls
     }
@@ -26,7 +26,7 @@ package struct RemoteRequest: Sendable {
     package var awaitsFlush: Bool { calls.contains { $0.durability == .powerLoss } }
 
     /// Keeps what the calls gave.
-    mutating func accept(_ receipts: [[Receipt]]) { answer = RemoteAnswer.bytes(of: receipts, to: calls) }
+    mutating func accept(_ receipts: [[Receipt]]) { answer = PostedAnswer.bytes(of: receipts, to: calls) }
 
     /// Carries out the calls up to the first that is refused.
     mutating func perform(in transaction: Transaction) throws {
@@ -57,7 +57,7 @@ package struct RemoteRequest: Sendable {
 package struct RequestAnswer: Sendable {
     package let slot: Int
     package let ticket: UInt64
-    /// As ``RemoteAnswer`` writes it.
+    /// As ``PostedAnswer`` writes it.
     package let bytes: [UInt8]
 
     package init(slot: Int, ticket: UInt64, bytes: [UInt8]) {

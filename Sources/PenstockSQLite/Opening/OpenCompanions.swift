@@ -1,0 +1,27 @@
+import PenstockCore
+
+/// The write-ahead log and its index, which SQLite keeps beside a file for as long as a program has it open.
+///
+/// SQLite does not look whether they are still there. When somebody removes one, the next program makes another, of which this process
+/// sees nothing, and each of the two writes over what the other has written. So no process goes on without those that it has open.
+struct OpenCompanions: Sendable {
+    private let companions: [(path: String, identity: FileIdentity)]
+
+    /// Those of the file at `path`, on which a connection must be open and stay so.
+    init(of path: String) {
+        companions = ["-wal", "-shm"].compactMap { end in
+            FileIdentity.status(of: path + end).map { (path + end, FileIdentity($0)) }
+        }
+    }
+
+    /// Throws `fileReplaced` when one is no longer the one that is open.
+    func requireStill() throws {
+        for (path, identity) in companions {
+            if let status = FileIdentity.status(of: path), FileIdentity(status) == identity { continue }
+            throw PenstockError(
+                .fileReplaced,
+                "\(path) was removed or replaced while its database was open, and programs that have the old one and the new one would "
+                    + "write over each other; stop all that use the database, and start them again.")
+        }
+    }
+}

@@ -1,0 +1,41 @@
+import Foundation
+import PenstockCore
+import PenstockTestKit
+import Testing
+
+@testable import PenstockSQL
+@testable import PenstockSQLite
+
+/// Somebody removes what SQLite has beside a file, while it is open.
+@Suite(.timeLimit(.minutes(2))) struct OpenCompanionsTests {
+    private let folder = TemporaryFolder()
+
+    @Test(arguments: ["-wal", "-shm"], [false, true])
+    func nobodyGoesOnWithoutThem(end: String, isReplaced: Bool) async throws {
+        let path = folder.file("queue.db")
+        let store = try await SQLiteStore.open(path: path)
+        try await store.configure(.jobs, .create(QueuePolicy(), ifAbsent: false))
+        let receipt = try await store.put(.text("kept"), to: .jobs, durability: .powerLoss)
+        let reader = try await SQLiteReader.open(path: path)
+        _ = try await reader.status(of: .jobs)
+        if isReplaced {
+            try FileManager.default.copyItem(atPath: path + end, toPath: path + ".copy")
+            #expect(rename(path + ".copy", path + end) == 0)
+        } else {
+            #expect(unlink(path + end) == 0)
+        }
+        let error = await expect(.fileReplaced) { try await store.put(.text("lost"), to: .jobs) }
+        #expect(error?.message.hasPrefix(path + end) == true)
+        await expect(.fileReplaced) { try await store.status(of: .jobs) }
+        await expect(.fileReplaced) { try await reader.status(of: .jobs) }
+        await expect(.fileReplaced) { try await store.reclaim() }
+        try? await reader.close()
+        try? await store.close()
+        if end == "-wal" { return }
+        // What was acknowledged is in the log, and the next program finds it.
+        let next = try await SQLiteStore.open(path: path)
+        #expect(try await next.messages(MessageQuery(limit: 9)).records.map(\.sequence) == [receipt.sequence])
+        #expect(try await next.put(.text("next"), to: .jobs).sequence > receipt.sequence)
+        try await next.close()
+    }
+}
