@@ -41,7 +41,7 @@ extension Publisher where Output: Sendable {
     /// - Fails as soon as upstream or the store does. What has arrived is stored, and stays.
     /// - Gives its values on a thread of its own, one at a time. The thread that subscribes and asks first waits until
     ///   the queue is open. A source is made to wait, on the thread that it sends from, while `Limits.stagedCountMax`
-    ///   of its values wait for the store.
+    ///   of its values wait for the store; not a subscriber that sends into its own source, which would wait for itself.
     ///
     /// ```swift
     /// readings.buffer(size: 100, prefetch: .byRequest, whenFull: .dropOldest, in: queue)
