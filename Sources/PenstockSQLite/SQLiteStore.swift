@@ -109,8 +109,7 @@ public final class SQLiteStore: SQLStore {
         let flusher = ownsPool ? try Flusher(path, timings: timings, flush: options.flush) : nil
         let access = DatabaseAccess(
             path: path, identity: identity, companions: OpenCompanions(of: path), pool: pool, writerLock: writerLock,
-            flusher: flusher,
-            busyMax: options.busyMax, timings: timings)
+            flusher: flusher, busyMax: options.busyMax, timings: timings)
         self.access = access
         let locks = FolderLocks(folder: folder)
         let suspension = MachineSuspension(asleep: options.asleep)
@@ -118,9 +117,8 @@ public final class SQLiteStore: SQLStore {
         self.doorbell = doorbell
         listener = ChangeListener(database: path, folder: folder, doorbell: doorbell) { [folder] in
             ChangePoller(
-                path: path, identity: access.identity, companions: access.companions, tables: access.tables,
-                folder: folder, time: time,
-                suspension: suspension)
+                path: path, tables: access.tables, folder: folder, time: time, suspension: suspension,
+                requireFile: access.requireFile)
         }
         let writer = try GroupWriter(busyMax: options.busyMax) { writer in
             TransactionRunner(writer, access: access, time: time, random: random, doorbell: doorbell).run()

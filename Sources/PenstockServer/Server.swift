@@ -32,7 +32,7 @@ struct Server {
     /// What traces requests; `nil`: nobody.
     var tracer: (any Tracer)?
 
-    /// So many connections at each address are enough for everybody who comes in good faith.
+    /// The server takes no more connections at one address than this, however many files its process may have open.
     static let connectionCountMax = 4096
     /// When the server is told to stop its listeners close what is open after a second. What has not ended long after that, as a store
     /// does not answer, is cancelled.

@@ -29,10 +29,6 @@ struct HandoverTests {
         return try await PostgresStore.open(url: url, options: options)
     }
 
-    /// Sessions that wait for this store's writer lock; those of other stores of the server have another number.
-    private static let waiting =
-        "SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted AND objid = 'penstock_state'::regclass::oid"
-
     private static func put(_ text: String, _ store: PostgresStore) async throws -> Receipt {
         try await store.enqueue([NewMessage(payload: Array(text.utf8))], to: QueueName("jobs"), durability: .powerLoss)[
             0]
@@ -62,9 +58,7 @@ struct HandoverTests {
         try server.run("BEGIN; SELECT penstock_write_lock()")
         async let one = Self.put("one", first)
         let watch = try Sessions.connect(to: address, busyMax: .seconds(5))
-        try await eventually {
-            try watch.run(Self.waiting).rowCount > 0
-        }
+        try await eventually { try watch.hasWaiter }
         async let two = Self.put("two", second)
         let slots = try #require(host.lock.slots)
         try await eventually { (0..<WriterSlots.count).contains { slots.word(of: $0).state == .posted } }
@@ -174,9 +168,7 @@ struct HandoverTests {
         async let receipt = Self.put("one", store)
         let taken = try await posted()
         let watch = try Sessions.connect(to: address, busyMax: .seconds(5))
-        try await eventually {
-            try watch.run(Self.waiting).rowCount > 0
-        }
+        try await eventually { try watch.hasWaiter }
         // The one that has it gives it back, as its transaction came to nothing, and takes what there is for the next.
         slots.giveBack([taken])
         #expect(slots.take(besides: nil).isEmpty)

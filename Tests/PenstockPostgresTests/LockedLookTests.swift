@@ -17,22 +17,11 @@ struct LockedLookTests {
     }
 
     /// A session that has the writer lock.
-    private func writer() throws -> ServerConnection {
-        let writer = try ServerConnection(try ServerAddress(shared.url))
+    private func writer(at address: ServerAddress) throws -> ServerConnection {
+        let writer = try ServerConnection(address)
         try writer.run(
-            "SET search_path = \(ServerConnection.quoted(name: schema)); BEGIN; SELECT penstock_write_lock()")
+            "SET search_path = \(ServerConnection.quoted(name: address.schema)); BEGIN; SELECT penstock_write_lock()")
         return writer
-    }
-
-    private func waitUntilAnotherWaits(for writer: ServerConnection) async throws {
-        try await eventually {
-            try writer.run(
-                """
-                SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted
-                    AND objid = 'penstock_state'::regclass::oid
-                """
-            ).rowCount == 1
-        }
     }
 
     @Test(arguments: [
@@ -45,12 +34,12 @@ struct LockedLookTests {
         try shared.server.run(
             search + "INSERT INTO penstock_schedules (name, queue, spec, payload) VALUES ('old', 'jobs', '@daily', 'x')"
         )
-        let writer = try writer()
+        let writer = try writer(at: try ServerAddress(shared.url))
         let url = shared.url
         let changing = Task {
             try ServerConnection(try ServerAddress(url)).run(search + statement).rowCount
         }
-        try await waitUntilAnotherWaits(for: writer)
+        try await eventually { try writer.hasWaiter }
         try writer.run("UPDATE penstock_state SET moving = 'copying'; COMMIT")
         let error = await #expect(throws: ServerError.self) { try await changing.value }
         #expect(error?.message.contains("have moved to another one") == true)
@@ -61,11 +50,9 @@ struct LockedLookTests {
     @Test func aMigrationWaitsForTheWriter() async throws {
         let address = try ServerAddress(try PostgresServer.newURL())
         try SchemaMigrator(address, busyMax: .seconds(20)).migrate(to: 13)
-        let writer = try ServerConnection(address)
-        try writer.run(
-            "SET search_path = \(ServerConnection.quoted(name: address.schema)); BEGIN; SELECT penstock_write_lock()")
+        let writer = try writer(at: address)
         let migrating = Task { try SchemaMigrator(address, busyMax: .seconds(20)).migrate() }
-        try await waitUntilAnotherWaits(for: writer)
+        try await eventually { try writer.hasWaiter }
         try writer.run("UPDATE penstock_state SET last_sequence = 1; UPDATE penstock_depth SET ready = 0; COMMIT")
         #expect(try await migrating.value.count == SchemaMigrator.newest - 13)
         try await shared.store.close()

@@ -1,20 +1,9 @@
 -- What is looked at before a change is looked at under the write lock; and ten years are ten years.
 
--- Without the lock a statement that waits for it behind the transaction which closes the store would have looked before that.
-CREATE OR REPLACE FUNCTION penstock_schedules_moving() RETURNS TRIGGER LANGUAGE plpgsql SET search_path TO @schema@, pg_temp AS $$
-BEGIN
-    PERFORM penstock_write_lock();
-    IF (SELECT moving <> 'draining' FROM penstock_state WHERE id = 1) THEN
-        RAISE EXCEPTION USING MESSAGE =
-            'penstock: the queues of this store have moved to another one, or are about to; see penstock_store';
-    ELSIF EXISTS (SELECT 1 FROM penstock_arriving AS arriving JOIN penstock_queue AS queue ON queue.id = arriving.queue_id
-        JOIN penstock_arrival AS arrival ON arrival.move_id = arriving.move_id AND arrival.place >= 0
-        WHERE TG_OP <> 'INSERT' AND queue.name = OLD.queue OR TG_OP <> 'DELETE' AND queue.name = NEW.queue) THEN
-        RAISE EXCEPTION USING MESSAGE =
-            'penstock: the queue is being copied here, and takes nothing before all of it is there';
-    END IF;
-    RETURN CASE WHEN TG_OP = 'DELETE' THEN OLD ELSE NEW END;
-END $$;
+-- Without the lock a statement that waits for it behind the transaction which closes the store would have looked before that
+-- (penstock_schedules_moving).
+CREATE TRIGGER penstock_schedules_lock BEFORE INSERT OR UPDATE OR DELETE ON penstock_schedules
+    FOR EACH STATEMENT EXECUTE FUNCTION penstock_locking();
 
 -- An interval of ten years is compared as 3,600 days, and counted in seconds as 3,652.5.
 CREATE OR REPLACE FUNCTION penstock_retry(sequence BIGINT, token BIGINT, error TEXT, delay INTERVAL DEFAULT NULL) RETURNS VOID

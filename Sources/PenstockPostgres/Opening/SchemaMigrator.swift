@@ -105,9 +105,10 @@ struct SchemaMigrator {
             // Of two processes that come at once the second finds the steps done.
             try server.run("SELECT pg_advisory_xact_lock(hashtextextended('penstock:' || \(schemaText), 0))")
             let found = try refuseNewer()
-            if found == 0 { try makeSchema() }
-            // Tables are changed below: a writer that has the lock may want one, and this its lock.
-            if found > 0 {
+            if found == 0 {
+                try makeSchema()
+            } else {
+                // Tables are changed below: a writer that has the lock may want one, and this its lock.
                 try server.run("SELECT \(ServerConnection.quoted(name: address.schema)).penstock_write_lock()")
             }
             let missing = PostgresMigration.all.filter { $0.version > found && $0.version <= version }

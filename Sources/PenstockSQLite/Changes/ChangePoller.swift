@@ -9,9 +9,8 @@ import PenstockSQL
 /// While nothing was committed, a look is one question to SQLite. It belongs to one thread.
 final class ChangePoller: ChangePolling {
     private let path: String
-    /// The file that the store has open; `nil`: it is not asked whether it is still at its path.
-    private let identity: FileIdentity?
-    private let companions: OpenCompanions?
+    /// Throws when the file is no longer the one that the store has open.
+    private let requireFile: @Sendable () throws -> Void
     /// What this finds of the tables, for the store.
     private let tables: KnownTables
     private let folder: SharedFolder
@@ -25,13 +24,11 @@ final class ChangePoller: ChangePolling {
     private var isCascading = false
 
     init(
-        path: String, identity: FileIdentity? = nil, companions: OpenCompanions? = nil,
-        tables: KnownTables = KnownTables(), folder: SharedFolder, time: any TimeSource,
-        suspension: MachineSuspension? = nil
+        path: String, tables: KnownTables = KnownTables(), folder: SharedFolder, time: any TimeSource,
+        suspension: MachineSuspension? = nil, requireFile: @escaping @Sendable () throws -> Void = {}
     ) {
         self.path = path
-        self.identity = identity
-        self.companions = companions
+        self.requireFile = requireFile
         self.tables = tables
         self.folder = folder
         self.time = time
@@ -44,8 +41,7 @@ final class ChangePoller: ChangePolling {
     /// - Throws: `fileReplaced` when the file has lost its name: no commit in it will ever be seen again; `corrupt` when it
     ///   has lost a table.
     func look(forTheDead: Bool) throws -> ChangesSeen {
-        try identity?.requireStill(at: path)
-        try companions?.requireStill()
+        try requireFile()
         let database = try opened()
         var sight = try database.unsafeReentrantWrite { database in
             let connection = self.connection ?? SQLiteConnection(database, isPassing: false)

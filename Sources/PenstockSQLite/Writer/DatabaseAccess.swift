@@ -29,9 +29,14 @@ struct DatabaseAccess: Sendable {
 
     /// Throws when the file is no longer what was opened: `fileReplaced`, or `corrupt` when a table is known to be gone.
     func requireStill() throws {
+        try requireFile()
+        try tables.requireStill()
+    }
+
+    /// Throws `fileReplaced` when the file, or what SQLite has open beside it, is no longer what was opened.
+    func requireFile() throws {
         try identity.requireStill(at: path)
         try companions.requireStill()
-        try tables.requireStill()
     }
 
     /// Runs `body` in a snapshot that writers do not wait for.
@@ -52,8 +57,7 @@ struct DatabaseAccess: Sendable {
     func translated(_ error: any Error) -> any Error {
         guard error is DatabaseError else { return error }
         do {
-            try identity.requireStill(at: path)
-            try companions.requireStill()
+            try requireFile()
             return StorageErrors.translated(error, path: path)
         } catch {
             return error

@@ -15,7 +15,10 @@ final class Ear {
         let side = try SharedFolder(besideDatabaseAt: path)
         doorbell = try Doorbell(side, time: time)
         doorbell.board.listen()
-        let lookout = ChangePoller(path: path, identity: try? FileIdentity(of: path), folder: side, time: SystemTime())
+        let identity = try? FileIdentity(of: path)
+        let lookout = ChangePoller(path: path, folder: side, time: SystemTime()) {
+            try identity?.requireStill(at: path)
+        }
         watch = ChangeWatcher(
             doorbell: doorbell, poller: lookout, isSure: Flag(), heard: doorbell.board.words, hearsWrites: true)
     }
