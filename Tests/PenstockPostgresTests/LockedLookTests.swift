@@ -1,4 +1,5 @@
 import PenstockCore
+import PenstockProcesses
 import PenstockSQL
 import PenstockTestKit
 import Testing
@@ -36,8 +37,9 @@ struct LockedLookTests {
         )
         let writer = try writer(at: try ServerAddress(shared.url))
         let url = shared.url
+        // On a thread of its own: tasks that wait for a lock would keep all others from running.
         let changing = Task {
-            try ServerConnection(try ServerAddress(url)).run(search + statement).rowCount
+            try await SystemThread.run { try ServerConnection(try ServerAddress(url)).run(search + statement).rowCount }
         }
         try await eventually { try writer.hasWaiter }
         try writer.run("UPDATE penstock_state SET moving = 'copying'; COMMIT")
@@ -51,7 +53,9 @@ struct LockedLookTests {
         let address = try ServerAddress(try PostgresServer.newURL())
         try SchemaMigrator(address, busyMax: .seconds(20)).migrate(to: 13)
         let writer = try writer(at: address)
-        let migrating = Task { try SchemaMigrator(address, busyMax: .seconds(20)).migrate() }
+        let migrating = Task {
+            try await SystemThread.run { try SchemaMigrator(address, busyMax: .seconds(20)).migrate() }
+        }
         try await eventually { try writer.hasWaiter }
         try writer.run("UPDATE penstock_state SET last_sequence = 1; UPDATE penstock_depth SET ready = 0; COMMIT")
         #expect(try await migrating.value.count == SchemaMigrator.newest - 13)
