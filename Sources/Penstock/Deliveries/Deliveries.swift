@@ -48,7 +48,7 @@ public struct Deliveries<Element: Sendable>: AsyncSequence, Sendable {
     }
 
     /// One reader.
-    public struct Iterator: AsyncIteratorProtocol, DemandedIterator {
+    public struct Iterator: AsyncIteratorProtocol, DemandedIterator, ClosableIterator {
         let reader: DeliveryReader<Element>
 
         @usableFromInline package var request: @Sendable (Int) -> Void {
@@ -62,6 +62,10 @@ public struct Deliveries<Element: Sendable>: AsyncSequence, Sendable {
             isolation: isolated (any Actor)? = #isolation
         ) async throws -> Delivery<Element>? {
             try await reader.next(isolation: isolation)
+        }
+
+        @usableFromInline package func close() async {
+            await reader.close()
         }
     }
 }

@@ -50,6 +50,12 @@ final class DeliveryReader<Element: Sendable> {
         }
     }
 
+    /// Gives back what was claimed and not handed out.
+    func close() async {
+        await giveBackClaimed(isolation: nil)
+        claimLoop.end()
+    }
+
     private func giveBackClaimed(isolation: isolated (any Actor)?) async {
         let leases = claimed.map(\.lease)
         claimed = []

@@ -37,7 +37,7 @@ where Base.Element: Sendable {
     }
 
     /// Gives the elements. Letting it go cancels upstream.
-    public struct Iterator: AsyncIteratorProtocol, DemandedIterator {
+    public struct Iterator: AsyncIteratorProtocol, DemandedIterator, ClosableIterator {
         @usableFromInline let hold: IteratorHold<BufferStorage<Base, Failure>>
 
         @inlinable init(_ storage: BufferStorage<Base, Failure>) {
@@ -56,6 +56,8 @@ where Base.Element: Sendable {
         ) async throws(Failure) -> Base.Element? {
             try await hold.next(isolation: isolation)
         }
+
+        @inlinable package func close() async { await hold.storage.close() }
     }
 }
 

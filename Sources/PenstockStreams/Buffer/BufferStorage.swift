@@ -93,6 +93,7 @@ where Base.Element: Sendable {
         } catch {
             perform { $0.failed(flow.failure(ofBase: error)) }
         }
+        await upstream.closeIfNeeded()
     }
 
     /// Suspends while the buffer is paused. Returns whether to go on.

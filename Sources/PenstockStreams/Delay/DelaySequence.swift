@@ -28,7 +28,7 @@ where Base.Element: Sendable {
     }
 
     /// Gives the elements. Letting it go cancels upstream.
-    public struct Iterator: AsyncIteratorProtocol {
+    public struct Iterator: AsyncIteratorProtocol, ClosableIterator {
         @usableFromInline let hold: IteratorHold<DelayStorage<Base, C>>
 
         @inlinable init(_ storage: DelayStorage<Base, C>) {
@@ -43,6 +43,8 @@ where Base.Element: Sendable {
         ) async throws(Base.Failure) -> Base.Element? {
             try await hold.next(isolation: isolation)
         }
+
+        @inlinable package func close() async { await hold.storage.close() }
     }
 }
 

@@ -88,14 +88,14 @@ final class DelayStorage<Base: AsyncSequence & Sendable, C: Clock>: StreamStorag
             var mayPull = state.withLock { $0.machine.mayPull() }
             while await goesOn(mayPull) {
                 guard let element = try await upstream.next(isolation: nil) else {
-                    perform { [due] in $0.upstreamFinished(due: due) }
-                    return
+                    return perform { [due] in $0.upstreamFinished(due: due) }
                 }
                 let due = due
                 let action: Machine.Action?
                 (action, mayPull) = state.withLock { ($0.machine.arrived(element, due: due), $0.machine.mayPull()) }
                 if let action { carryOut(action) }
             }
+            await upstream.closeIfNeeded()
         } catch {
             perform { $0.failed(error) }
         }

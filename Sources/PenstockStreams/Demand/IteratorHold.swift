@@ -27,6 +27,17 @@ package protocol StreamStorage: Sendable {
 
     /// Nobody wants more.
     func letGo()
+
+    /// Nobody wants more. Returns when no task of the iteration runs any more and it holds no lease.
+    func close() async
+}
+
+extension StreamStorage {
+    @inlinable package func close() async {
+        letGo()
+        // Who comes for an element after the end is answered when the tasks have ended.
+        _ = await withCheckedContinuation { next($0) }
+    }
 }
 
 /// What an iteration keeps behind its lock.

@@ -65,7 +65,7 @@ public struct FlatMapSequence<
     }
 
     /// Gives the elements of the inner sequences. Letting it go cancels upstream and all inner sequences.
-    public struct Iterator: AsyncIteratorProtocol {
+    public struct Iterator: AsyncIteratorProtocol, ClosableIterator {
         @usableFromInline let hold: IteratorHold<FlatMapStorage<Base, Inner, Failure>>
 
         @inlinable init(_ storage: FlatMapStorage<Base, Inner, Failure>) {
@@ -80,6 +80,8 @@ public struct FlatMapSequence<
         ) async throws(Failure) -> Inner.Element? {
             try await hold.next(isolation: isolation)
         }
+
+        @inlinable package func close() async { await hold.storage.close() }
     }
 }
 

@@ -97,7 +97,7 @@ final class FlatMapStorage<
         } else {
             await readInSlots { await $0.read(upstream) }
         }
-        upstream.iterator = nil
+        await upstream.iterator.take()?.closeIfNeeded()
         demand.end()
         perform { $0.tasksEnded() }
     }
@@ -192,8 +192,10 @@ final class FlatMapStorage<
         while let value = try await inner.next(isolation: nil) {
             switch state.withLock({ $0.machine.offer() }) {
             case .give(let consumer): consumer.resume(returning: .success(value))
-            case .wait: guard await goesOn({ $0.innerWaits(value, $1) }) else { return false }
-            case .stop: return false
+            case .wait where await goesOn({ $0.innerWaits(value, $1) }): break
+            case .wait, .stop:
+                await inner.closeIfNeeded()
+                return false
             }
         }
         return true

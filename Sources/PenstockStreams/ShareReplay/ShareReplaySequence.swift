@@ -24,6 +24,7 @@ where Base.Element: Sendable {
                     guard await storage.pass(element) else { break }
                     if aheadMax != nil { demand.ask(1) }
                 }
+                await upstream.closeIfNeeded()
                 return .finished
             } catch {
                 return .failed(failureOfBase(error))

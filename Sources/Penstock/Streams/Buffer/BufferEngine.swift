@@ -152,6 +152,11 @@ package final class BufferEngine<Element: Sendable>: Sendable {
         queue.handle.beginRelease(leases)
     }
 
+    /// Puts it back in line, and returns when that is done.
+    @usableFromInline package func putBack(_ deliveries: [Delivery<Element>]) async {
+        await holder.giveBack(deliveries.map(\.lease))
+    }
+
     /// Calls `body` when nothing is under way: all that befell until then is stored and given, and the store loop rests.
     package func whenStill(_ body: @escaping @Sendable () -> Void) {
         let isStill = state.withLock { state in

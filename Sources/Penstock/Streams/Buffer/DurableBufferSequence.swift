@@ -19,7 +19,7 @@ where Base.Element: Sendable {
     }
 
     /// Gives the deliveries. Letting it go cancels upstream; what waits stays in the queue.
-    public struct Iterator: AsyncIteratorProtocol, DemandedIterator {
+    public struct Iterator: AsyncIteratorProtocol, DemandedIterator, ClosableIterator {
         @usableFromInline let hold: IteratorHold<DurableBufferStorage<Base>>
 
         @inlinable init(_ storage: DurableBufferStorage<Base>) {
@@ -39,6 +39,8 @@ where Base.Element: Sendable {
         ) async throws -> Delivery<Base.Element>? {
             try await hold.next(isolation: isolation)
         }
+
+        @inlinable package func close() async { await hold.storage.close() }
     }
 }
 

@@ -43,6 +43,13 @@ final class DurableBufferStorage<Base: AsyncSequence & Sendable>: StreamStorage 
         if isRunning { engine.cancel(handingBack: left) } else { engine.giveBack(left) }
     }
 
+    /// What it was given in advance goes back in line before this returns, also after the end.
+    @inlinable func close() async {
+        let (left, isRunning) = outlet.letGo()
+        if isRunning { engine.cancel(handingBack: left) } else { await engine.putBack(left) }
+        _ = await withCheckedContinuation { next($0) }
+    }
+
     @inlinable func start() {
         let executor = preferredExecutor()
         puller.task = Task(executorPreference: executor) { await self.readUpstream() }
@@ -62,6 +69,7 @@ final class DurableBufferStorage<Base: AsyncSequence & Sendable>: StreamStorage 
                 guard let element = try await upstream.next(isolation: nil) else { return engine.upstreamFinished() }
                 engine.arrived(element)
             }
+            await upstream.closeIfNeeded()
         } catch {
             engine.upstreamFailed(error)
         }

@@ -36,10 +36,12 @@ enum SequenceSource {
             do {
                 try await feed.take(element)
             } catch {
+                await upstream.closeIfNeeded()
                 return .broken(error)
             }
             request?(1)
         }
+        await upstream.closeIfNeeded()
         do {
             try await feed.finish()
             return ending
