@@ -119,9 +119,9 @@ public struct WorkerName: StoreName {
 }
 
 /// What a name of anything in a store may look like.
-enum NameRules {
+package enum NameRules {
     /// Throws ``PenstockError`` with code `invalidInput` when `text` cannot be the name of a `thing`.
-    static func validate(_ text: String, of thing: String, bytesMax: Int) throws(PenstockError) {
+    package static func validate(_ text: String, of thing: String, bytesMax: Int) throws(PenstockError) {
         // Most names are plain, and are made at each call from outside.
         if (1...bytesMax).contains(text.utf8.count), text.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) { return }
         let whose = "\("aeiou".contains(thing.prefix(1)) ? "An" : "A") \(thing)'s name"

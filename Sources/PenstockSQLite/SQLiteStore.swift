@@ -157,6 +157,8 @@ public final class SQLiteStore: SQLStore {
     public func close() async throws {
         // The last to let go of the file puts its write-ahead log away, which one that only reads cannot.
         await listener.end()
+        // Those who wait look once more, and learn that the store was closed.
+        defer { doorbell.wakeups.ring(nil) }
         do {
             try await core.close { [worker = core.worker, access] connection in
                 if let connection = connection as? SQLiteConnection,

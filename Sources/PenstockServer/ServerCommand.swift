@@ -75,6 +75,13 @@ package struct ServerCommand: AsyncParsableCommand {
             throw ValidationError(
                 "'\(wrong)' is no name of a host; write it as in an address, such as queue.example, without a port.")
         }
+        if let name {
+            do {
+                try NameRules.validate(name, of: "server", bytesMax: Limits.workerNameBytesMax)
+            } catch {
+                throw ValidationError(error.message)
+            }
+        }
     }
 
     @MainActor

@@ -13,6 +13,7 @@ enum ChangesRules {
         "ring when a queue changes": ringForQueues,
         "lose no ring between a token and the wait": loseNoRing,
         "wake who waits already": wakeWaiters,
+        "wake who waits when the store is closed": wakeAtTheEnd,
     ]
 
     /// Expects `change` to ring for `jobs` in `listener`.
@@ -119,6 +120,17 @@ enum ChangesRules {
             try await group.waitForAll()
         }
         #expect(try await worker.depths() == .of(leased: count))
+    }
+
+    static func wakeAtTheEnd(_ bench: Bench) async throws {
+        let store = try await bench.open(.steady())
+        let changes = store.changes
+        let token = changes.token(for: .jobs)
+        async let ring: Void = changes.wait(for: .jobs, after: token)
+        try await changes.waitForWaiters()
+        try await store.close()
+        try await ring
+        await expect(.closed) { try await store.status(of: nil) }
     }
 
     static func wakeWaiters(_ bench: Bench) async throws {

@@ -196,7 +196,11 @@ public final class PostgresStore: SQLStore {
     public func close() async throws {
         await neighbours?.end()
         await bell.close()
-        defer { readers.close() }
+        defer {
+            readers.close()
+            // Those who wait look once more, and learn that the store was closed.
+            bell.wakeups.ring(nil)
+        }
         await transactions.close()
         if let host { try? await SystemThread.run { host.folder.leave() } }
         // What has written nothing has nothing to give back, and perhaps no right to ask.

@@ -10,10 +10,9 @@ internal import PenstockStreams
 final class DurableBufferConduit<Element: Sendable>: Subscription, @unchecked Sendable {
     typealias Downstream = AnySubscriber<Delivery<Element>, any Error>
 
-    private struct State {
+    private struct State: UpstreamHolder {
         var downstream: Downstream?
-        var upstream: (any Subscription)?
-        var isSubscribed = false
+        var upstream = UpstreamSubscription()
         var hasBegun = false
         /// What upstream is to be asked for by the thread that waits for the queue; `nil` when none does.
         var firstAsk: Int? = 0
@@ -56,12 +55,11 @@ final class DurableBufferConduit<Element: Sendable>: Subscription, @unchecked Se
             self.end(failure)
         }
         StreamExecutor.wait { opened.pass() }
-        let (count, upstream) = state.withLock { ($0.firstAsk.take() ?? 0, $0.upstream) }
-        if count > 0 { upstream?.request(Subscribers.Demand(count: count)) }
+        askUpstream(state.withLock { $0.firstAsk.take() ?? 0 })
     }
 
     func cancel() {
-        let (upstream, downstream) = state.withLock { ($0.upstream.take(), $0.downstream.take()) }
+        let (upstream, downstream) = state.withLock { ($0.upstream.cancel(), $0.downstream.take()) }
         upstream?.cancel()
         engine.cancel()
         opened.open()
@@ -81,26 +79,17 @@ final class DurableBufferConduit<Element: Sendable>: Subscription, @unchecked Se
     }
 
     private func ask(_ count: Int) {
-        let upstream = state.withLock { state -> (any Subscription)? in
-            guard let first = state.firstAsk else { return state.upstream }
+        let isLeftToTheFirst = state.withLock { state in
+            guard let first = state.firstAsk else { return false }
             state.firstAsk = first.addingUpToMax(count)
-            return nil
+            return true
         }
-        guard let upstream else { return }
-        guard StreamExecutor.engine == ObjectIdentifier(self) else {
-            return upstream.request(Subscribers.Demand(count: count))
-        }
-        let asking = Asking(upstream: upstream, demand: Subscribers.Demand(count: count))
-        Task.detached(executorPreference: executor) { asking.perform() }
+        if isLeftToTheFirst { return }
+        guard StreamExecutor.engine == ObjectIdentifier(self) else { return askUpstream(count) }
+        Task.detached(executorPreference: executor) { self.askUpstream(count) }
     }
 
-    // A subscription of Combine may be asked from any thread.
-    private struct Asking: @unchecked Sendable {
-        let upstream: any Subscription
-        let demand: Subscribers.Demand
-
-        func perform() { upstream.request(demand) }
-    }
+    private func askUpstream(_ count: Int) { state.ask(Subscribers.Demand(count: count)) }
 
     private func give(_ delivery: Delivery<Element>) -> Bool {
         guard let downstream = state.withLock({ $0.downstream }) else { return false }
@@ -110,12 +99,12 @@ final class DurableBufferConduit<Element: Sendable>: Subscription, @unchecked Se
     }
 
     private func cancelUpstream() {
-        state.withLock { $0.upstream.take() }?.cancel()
+        state.withLock { $0.upstream.cancel() }?.cancel()
     }
 
     private func end(_ failure: (any Error)?) {
         opened.open()
-        let (upstream, downstream) = state.withLock { ($0.upstream.take(), $0.downstream.take()) }
+        let (upstream, downstream) = state.withLock { ($0.upstream.cancel(), $0.downstream.take()) }
         upstream?.cancel()
         downstream?.receive(completion: failure.map { .failure($0) } ?? .finished)
     }
@@ -123,17 +112,14 @@ final class DurableBufferConduit<Element: Sendable>: Subscription, @unchecked Se
     // MARK: Upstream
 
     private func begin(_ subscription: any Subscription) {
-        let downstream = state.withLock { state -> Downstream? in
-            guard !state.isSubscribed, let downstream = state.downstream else { return nil }
-            state.isSubscribed = true
-            state.upstream = subscription
-            return downstream
-        }
-        guard let downstream else { return subscription.cancel() }
+        let (isFirst, downstream) = state.withLock { ($0.upstream.begin(subscription), $0.downstream) }
+        guard isFirst, let downstream else { return subscription.cancel() }
         downstream.receive(subscription: self)
     }
 
     private func arrived(_ element: Element) {
+        // A thread that asks is the one that cancels for another.
+        state.withLock { $0.upstream.cancelForAnother() }?.cancel()
         engine.arrived(element)
         // The engine's own thread is here when a subscriber sends into its own source: it would wait for itself.
         guard StreamExecutor.engine != ObjectIdentifier(self) else { return }
@@ -143,7 +129,7 @@ final class DurableBufferConduit<Element: Sendable>: Subscription, @unchecked Se
     private func upstreamEnded(_ completion: Result<Void, any Error>) {
         let (isOpen, upstream) = state.withLock { state in
             if !state.isOpen { state.completion = completion }
-            return (state.isOpen, state.upstream.take())
+            return (state.isOpen, state.upstream.end())
         }
         if isOpen { complete(completion) }
         withExtendedLifetime(upstream) {}

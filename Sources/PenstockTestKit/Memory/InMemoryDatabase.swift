@@ -71,18 +71,20 @@ public final class InMemoryDatabase: Sendable {
     /// Ends a handle. `inGoodOrder` gives back what it holds; a dead process only loses its lock, and is not heard
     /// of until somebody looks.
     func end(_ worker: Int64, inGoodOrder: Bool) {
-        let (rung, bells) = contents.withLock { contents in
-            guard contents.bells.removeValue(forKey: worker) != nil else {
-                return ([QueueName: Wakeups.Change](), [Wakeups]())
+        let (ended, rung, bells) = contents.withLock { contents in
+            guard let ended = contents.bells.removeValue(forKey: worker) else {
+                return (nil as Wakeups?, [QueueName: Wakeups.Change](), [Wakeups]())
             }
             if inGoodOrder {
                 contents.state.leave(worker, at: Moment(now: time.now, boot: time.boot, random: random))
             } else {
                 contents.state.workers[worker]?.isAlive = false
             }
-            return (contents.state.takeRung(), Array(contents.bells.values))
+            return (ended, contents.state.takeRung(), Array(contents.bells.values))
         }
         ring(bells, for: rung)
+        // Those who wait look once more, and learn that the store was closed.
+        ended?.ring(nil)
     }
 
     private func ring(_ bells: [Wakeups], for rung: [QueueName: Wakeups.Change]) {

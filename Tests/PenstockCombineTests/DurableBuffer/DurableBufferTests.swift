@@ -183,4 +183,13 @@ import Testing
         reader.cancel()
         await process.stillness.waitUntilIdle()
     }
+
+    @Test func upstreamIsCalledByOneThreadAtATime() async throws {
+        let store = PenstockStore(InMemoryStore())
+        let queue = try await store.queue("q", of: Int.self)
+        SlowUpstream.expectTheThreadThatAsksToCancel {
+            $0.buffer(size: 4, prefetch: .keepFull, whenFull: .dropNewest, in: queue)
+        }
+        try await store.close()
+    }
 }

@@ -46,9 +46,11 @@ final class SlowUpstream: Publisher, Subscription {
 
 extension SlowUpstream {
     /// Expects that the thread that asks is the one that cancels, when another one cancels `operated` meanwhile.
-    static func expectTheThreadThatAsksToCancel(_ operated: (SlowUpstream) -> some Publisher<Int, Never>) {
+    static func expectTheThreadThatAsksToCancel<Operated: Publisher>(
+        _ operated: (SlowUpstream) -> Operated
+    ) {
         let slow = SlowUpstream()
-        let probe = Probe<Int, Never>()
+        let probe = Probe<Operated.Output, Operated.Failure>()
         operated(slow).subscribe(probe)
         let wait = onAnotherThread { probe.request(1) }
         slow.isAsked.wait()
@@ -61,9 +63,11 @@ extension SlowUpstream {
     }
 
     /// Expects that the thread that asks is the one that asks for more, when another one asks `operated` meanwhile.
-    static func expectTheThreadThatAsksToAskForMore(_ operated: (SlowUpstream) -> some Publisher<Int, Never>) {
+    static func expectTheThreadThatAsksToAskForMore<Operated: Publisher>(
+        _ operated: (SlowUpstream) -> Operated
+    ) {
         let slow = SlowUpstream()
-        let probe = Probe<Int, Never>()
+        let probe = Probe<Operated.Output, Operated.Failure>()
         operated(slow).subscribe(probe)
         let wait = onAnotherThread { probe.request(1) }
         slow.isAsked.wait()

@@ -123,4 +123,12 @@ import Testing
             #expect(twice.status == .exited(64) && twice.errors.contains("\(taken) is given twice"))
         }
     }
+
+    @Test(arguments: ["", " staging", "two\nlines", String(repeating: "x", count: 201)])
+    func aNameOfTheServerIsChecked(name: String) async throws {
+        let refused = try await ServerProcess.refused(
+            in: TemporaryFolder(), options: ["--listen", "127.0.0.1:0", "--name", name])
+        #expect(refused.status == .exited(64))
+        #expect(refused.errors.contains("A server's name "))
+    }
 }
