@@ -35,7 +35,7 @@ package protocol StreamStorage: Sendable {
 extension StreamStorage {
     @inlinable package func close() async {
         letGo()
-        // Who comes for an element after the end is answered when the tasks have ended.
+        // A consumer that comes after the end is answered when the tasks have ended.
         _ = await withCheckedContinuation { next($0) }
     }
 }

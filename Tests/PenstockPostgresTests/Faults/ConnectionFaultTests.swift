@@ -69,7 +69,10 @@ struct ConnectionFaultTests {
         var (storedCount, refusals) = (0, 0)
         for limit in 1...8 {
             try admin.run("ALTER ROLE \(role) CONNECTION LIMIT \(limit)")
-            guard let store = try? await PostgresStore.open(url: url.replacing("penstock@", with: "\(role)@"), options: options) else { continue }
+            guard
+                let store = try? await PostgresStore.open(
+                    url: url.replacing("penstock@", with: "\(role)@"), options: options)
+            else { continue }
             do {
                 _ = try await enqueue("\(limit)", store)
                 storedCount += 1

@@ -2,7 +2,7 @@ import PenstockStreams
 import PenstockTestKit
 import Testing
 
-/// Operators in a row end together: who waits for the last one has waited for all of them.
+/// Operators in a row end together: a consumer that waits for the end of the last one has waited for all of them.
 @Suite(.timeLimit(.minutes(5))) struct RowEndTests {
     /// An operator that reads ahead: when the one below it is busy, it waits for `source` while nobody waits for it.
     enum Above: CaseIterable {
