@@ -5,6 +5,7 @@ import sys
 import time
 import traceback
 
+import attention
 import journeys
 import looks
 import stage
@@ -17,7 +18,7 @@ def main():
         looks.pages(bin_path, names[1])
         return 0
     known = {
-        name: journey for module in (journeys, looks) for name, journey in inspect.getmembers(module, inspect.isfunction)
+        name: journey for module in (journeys, attention, looks) for name, journey in inspect.getmembers(module, inspect.isfunction)
         if journey.__module__ == module.__name__ and list(inspect.signature(journey).parameters) == ["bin_path"]}
     for name in names:
         if name not in known:

@@ -7,6 +7,8 @@ struct LineChart {
         var name: String
         /// A value for each step of time, the oldest first; `nil`: nobody looked then.
         var values: [Double?]
+        /// The newest one, where a value of the line stands for more than one look.
+        var now: Double?
     }
 
     /// What the chart shows, for people who do not see it.
@@ -16,7 +18,7 @@ struct LineChart {
     var span: String
 
     private static let (width, height) = (600.0, 150.0)
-    private static let (left, right, top, bottom) = (44.0, 6.0, 8.0, 20.0)
+    private static let (left, right, top, bottom) = (56.0, 6.0, 14.0, 24.0)
 
     /// The chart.
     var svg: Markup {
@@ -24,10 +26,10 @@ struct LineChart {
         var svg = "<svg class=\"chart\" viewBox=\"0 0 600 150\" role=\"img\" aria-label=\"\(title), last \(span)\">"
         for part in [0.0, 0.5, 1.0] {
             let y = Self.short(place(part * top, of: top))
-            svg += "<line class=\"grid\" x1=\"44\" x2=\"594\" y1=\"\(y)\" y2=\"\(y)\"/>"
-            svg += "<text x=\"38\" y=\"\(y)\" dy=\"4\" text-anchor=\"end\">\(Self.label(part * top))</text>"
+            svg += "<line class=\"grid\" x1=\"56\" x2=\"594\" y1=\"\(y)\" y2=\"\(y)\"/>"
+            svg += "<text x=\"50\" y=\"\(y)\" dy=\"4\" text-anchor=\"end\">\(Self.label(part * top))</text>"
         }
-        svg += "<text x=\"44\" y=\"146\">\(span) ago</text><text x=\"594\" y=\"146\" text-anchor=\"end\">now</text>"
+        svg += "<text x=\"56\" y=\"145\">\(span) ago</text><text x=\"594\" y=\"145\" text-anchor=\"end\">now</text>"
         for (index, line) in lines.enumerated() {
             svg += "<path class=\"line line\(index + 1)\" d=\"\(path(line.values, top))\"/>"
         }

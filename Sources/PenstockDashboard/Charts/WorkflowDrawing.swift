@@ -68,5 +68,14 @@ struct WorkflowDrawing {
     private static func x(_ place: Place) -> Int { 4 + place.column * columnStep }
     private static func y(_ place: Place) -> Int { 4 + place.row * rowStep }
 
-    private static func cut(_ name: String) -> String { name.count <= 20 ? name : name.prefix(19) + "…" }
+    /// As much of a name as a box has room for: twenty narrow letters, or ten of the width of Chinese ones.
+    private static func cut(_ name: String) -> String {
+        func width(_ letter: Character) -> Int { letter.unicodeScalars.contains { $0.value >= 0x1100 } ? 2 : 1 }
+        if name.reduce(0, { $0 + width($1) }) <= 20 { return name }
+        var left = 19
+        return name.prefix { letter in
+            left -= width(letter)
+            return left >= 0
+        } + "…"
+    }
 }

@@ -70,7 +70,7 @@ final class Live: Sendable {
                 state.recent[queue.name] = recent
                 recentOfAll.add(recent)
                 state.histories[queue.name, default: History()].record(
-                    Sample(queue.depths, queue.totals, recent: recent), at: second)
+                    Sample(queue.depths, queue.totals, recent: recent), at: now)
             }
             for name in state.last.keys where seen[name] == nil {
                 changed.append(name)
@@ -78,7 +78,7 @@ final class Live: Sendable {
                 state.windows[name] = nil
                 state.recent[name] = nil
             }
-            state.all.record(Sample(allOf: queues, recent: recentOfAll), at: second)
+            state.all.record(Sample(allOf: queues, recent: recentOfAll), at: now)
             // What has changed between a page's making and the first look nobody can tell apart from what was there before.
             let isAll = !state.hasLooked || state.move != move
             state.hasLooked = true

@@ -45,6 +45,8 @@ struct Ring: Sendable {
     let countMax: Int
     /// The oldest first; `nil`: nobody looked in that step.
     private(set) var samples: [Sample?] = []
+    /// When each was seen, in seconds: a step that has only begun is shorter than the others.
+    private var times: [Double] = []
     private var lastStep: Int64 = .min
 
     init(stepSeconds: Int64, countMax: Int) {
@@ -52,21 +54,29 @@ struct Ring: Sendable {
         self.countMax = countMax
     }
 
-    /// Takes what was seen at that second. Of several in one step the last one stays.
-    mutating func record(_ sample: Sample, at second: Int64) {
-        let step = second / stepSeconds
+    /// Takes what was seen at that moment. Of several in one step the last one stays.
+    mutating func record(_ sample: Sample, at now: Timestamp) {
+        let step = now.microseconds / (stepSeconds * 1_000_000)
+        let time = Double(now.microseconds) / 1_000_000
         if step == lastStep, !samples.isEmpty {
             samples[samples.count - 1] = sample
+            times[times.count - 1] = time
             return
         }
         // After a clock was set back, or so far ahead that nothing of the ring is left, it begins anew.
         if step < lastStep || samples.isEmpty || step - lastStep >= Int64(countMax) {
-            samples = []
+            (samples, times) = ([], [])
         } else {
-            samples += [Sample?](repeating: nil, count: Int(step - lastStep) - 1)
+            let missed = Int(step - lastStep) - 1
+            samples += [Sample?](repeating: nil, count: missed)
+            times += [Double](repeating: 0, count: missed)
         }
         samples.append(sample)
-        if samples.count > countMax { samples.removeFirst(samples.count - countMax) }
+        times.append(time)
+        if samples.count > countMax {
+            times.removeFirst(samples.count - countMax)
+            samples.removeFirst(samples.count - countMax)
+        }
         lastStep = step
     }
 
@@ -76,7 +86,10 @@ struct Ring: Sendable {
             guard index > 0, let now = samples[index], let before = samples[index - 1] else { return nil }
             // A queue that was removed and made again begins at zero, and has not done four thousand million at once.
             let grown = now[keyPath: number] &- before[keyPath: number]
-            return grown > UInt32.max / 2 ? nil : Double(grown) / Double(stepSeconds)
+            let seconds = times[index] - times[index - 1]
+            // A step that has only begun says little.
+            if index == samples.count - 1, seconds < Double(stepSeconds) / 2 { return nil }
+            return grown > UInt32.max / 2 || seconds <= 0 ? nil : Double(grown) / seconds
         }
     }
 
@@ -118,9 +131,9 @@ struct History: Sendable {
         .hours: Ring(stepSeconds: 30, countMax: 2000),
     ]
 
-    /// Takes what was seen at that second.
-    mutating func record(_ sample: Sample, at second: Int64) {
-        for span in Span.allCases { rings[span]?.record(sample, at: second) }
+    /// Takes what was seen at that moment.
+    mutating func record(_ sample: Sample, at now: Timestamp) {
+        for span in Span.allCases { rings[span]?.record(sample, at: now) }
     }
 
     /// The ring of a span.

@@ -11,22 +11,22 @@ enum ChartFields {
         let depths = LineChart(
             title: "Messages in line",
             lines: [
-                .init(name: "waiting", values: points(ring, ring.values(\.waiting))),
-                .init(name: "with workers", values: points(ring, ring.values(\.leased))),
-                .init(name: "dead letters", values: points(ring, ring.values(\.dead))),
+                line("waiting", ring, ring.values(\.waiting)),
+                line("with workers", ring, ring.values(\.leased)),
+                line("dead letters", ring, ring.values(\.dead)),
             ], span: span.words)
         let rates = LineChart(
             title: "Messages a second",
             lines: [
-                .init(name: "in", values: points(ring, ring.rates(\.enqueued))),
-                .init(name: "done", values: points(ring, ring.rates(\.done))),
-                .init(name: "failed attempts", values: points(ring, ring.rates(\.failed))),
+                line("in", ring, ring.rates(\.enqueued)),
+                line("done", ring, ring.rates(\.done)),
+                line("failed attempts", ring, ring.rates(\.failed)),
             ], span: span.words)
         let waits = LineChart(
             title: "Milliseconds from ready to claimed, in the minute before",
             lines: [
-                .init(name: "half of them less", values: points(ring, ring.values(\.waitMedian))),
-                .init(name: "99 of 100 less", values: points(ring, ring.values(\.waitHigh))),
+                line("half of them less", ring, ring.values(\.waitMedian)),
+                line("99 of 100 less", ring, ring.values(\.waitHigh)),
             ], span: span.words)
         return [
             "spans": History.Span.allCases.map {
@@ -34,6 +34,10 @@ enum ChartFields {
             },
             "each": [depths, rates, waits].map { chart($0, ring.stepSeconds * Int64(step(ring))) },
         ]
+    }
+
+    private static func line(_ name: String, _ ring: Ring, _ values: [Double?]) -> LineChart.Line {
+        LineChart.Line(name: name, values: points(ring, values), now: values.suffix(2).compactMap(\.self).last)
     }
 
     /// Points that a line has at most: a screen shows no more.
@@ -64,7 +68,7 @@ enum ChartFields {
         return [
             "title": chart.title, "svg": chart.svg, "rows": rows,
             "legend": chart.lines.enumerated().map { index, line -> Fields in
-                ["name": line.name, "number": index + 1, "now": line.values.last.flatMap { $0 }.map(Shown.rate) ?? "–"]
+                ["name": line.name, "number": index + 1, "now": line.now.map(Shown.rate) ?? "–"]
             },
         ]
     }

@@ -22,13 +22,21 @@ struct DeadLetterPages {
         var fields: Fields = ["queueShown": queue?.text ?? ""]
         if queue == nil, !visit.mayRead(nil) {
             fields["needsQueue"] = true
+            fields["lookedAt"] = ""
             return visit.page("dead", "Dead letters", in: .dead, fields)
         }
         if let queue { try visit.principal.require(.read, queue) }
         let page = try await visit.site.store.storage.deadGroups(
             DeadGroupQuery(queue: queue, preceding: preceding, lookMax: Self.lookCountMax))
         fields["lookedAt"] = CountText.format(page.lookedAt, "dead letter")
-        fields["groups"] = page.groups.map { row($0, visit) }
+        // Letters of a group may be among those that were not looked at.
+        let isPart = page.next != nil || preceding != nil
+        let place = Link.page("/dead", ["queue": queue?.text, "preceding": preceding.map { "\($0)" }])
+        fields["groups"] = page.groups.map { row($0, isPart: isPart, place, visit) }
+        if preceding != nil {
+            fields["isOlder"] = true
+            fields["newest"] = Link.page("/dead", ["queue": queue?.text])
+        }
         fields["hasGroups"] = !page.groups.isEmpty
         if let next = page.next {
             fields["isCut"] = true
@@ -38,18 +46,30 @@ struct DeadLetterPages {
         return visit.page("dead", "Dead letters", in: .dead, following: queue.map { .queue($0) } ?? .all, fields)
     }
 
-    private func row(_ group: DeadGroup, _ visit: Visit) -> Fields {
+    private func row(_ group: DeadGroup, isPart: Bool, _ place: String, _ visit: Visit) -> Fields {
         var fields: Fields = [
             "queue": group.queue.text, "queueLink": Link.page("/dead", ["queue": group.queue.text]),
             "reason": group.signature.reason?.rawValue ?? "", "error": group.signature.error,
-            "count": Shown.count(group.count), "first": Shown.time(group.firstAt, visit.now) ?? [:],
+            "count": Shown.count(group.count), "isPart": isPart, "key": "\(group.queue) \(Self.mark(group.signature))",
+            "first": Shown.time(group.firstAt, visit.now) ?? [:],
             "last": Shown.time(group.lastAt, visit.now) ?? [:], "example": "\(group.example)",
             "exampleLink": Link.message(group.example),
         ]
         if visit.mayAct(.operate, group.queue) {
-            fields["act"] = ["expected": group.count, "shown": Self.mark(group.signature)] as Fields
+            fields["act"] =
+                [
+                    "expected": isPart ? "" : "\(group.count)", "shown": Self.mark(group.signature), "place": place,
+                ] as Fields
         }
         return fields
+    }
+
+    /// The page that the form was on; no other place is led to.
+    private static func place(_ text: String?) -> String {
+        guard let text, text.hasPrefix("/dead?"), text.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
+            return "/dead"
+        }
+        return text
     }
 
     /// What tells one way to fail from another. The error itself may have characters in it that a page cannot give back.
@@ -61,18 +81,18 @@ struct DeadLetterPages {
     /// line, and it may have died of something else.
     private func move(_ command: LineCommand, _ word: String, _ outcome: String) -> Routes.Show {
         { visit in
-            let form = try await visit.form(["queue", "example", "shown", "expected"])
+            let form = try await visit.form(["queue", "example", "shown", "expected", "place"])
             guard let queue = try form.value("queue", { text throws(PenstockError) in try QueueName(text) }),
-                let example = try form.sequence("example"), let shown = form.text("shown"),
-                let expected = try form.count("expected", in: 0...Int.max)
+                let example = try form.sequence("example"), let shown = form.text("shown")
             else {
-                throw Problem.invalid(
-                    "A group is named by its queue and a message, with the error and the number that were shown.")
+                throw Problem.invalid("A group is named by its queue and a message, with the error that was shown.")
             }
+            // To put back in line also what has failed in the same way meanwhile is what somebody wants who has mended it.
+            let expected = command == .redrive ? nil : try form.count("expected", in: 0...Int.max)
             try visit.principal.require(.read, queue)
             var count = 0
             let said = try await visit.act(
-                "\(word) group", on: "the group of message \(example)", queue: queue, .operate
+                "\(word) group", on: "the group of message \(example) in \(queue)", queue: queue, .operate
             ) {
                 let record = try await visit.site.store.message(example)
                 guard record.queue == queue, let signature = record.errorSignature else {
@@ -91,7 +111,7 @@ struct DeadLetterPages {
                         queue, states: [.dead], matching: MessageFilter(signature: signature), expected: expected))
                 return "\(CountText.format(count, "dead letter")) \(outcome): \(Escape.line(signature.error))"
             }
-            return visit.redirect(to: "/dead", saying: said)
+            return visit.redirect(to: Self.place(form.text("place")), saying: said)
         }
     }
 }

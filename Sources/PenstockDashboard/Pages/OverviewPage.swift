@@ -50,7 +50,7 @@ struct OverviewPage {
             "orders": Order.allCases.filter { $0 != .oldest || hasOldest }.map {
                 ["value": $0.rawValue, "title": $0.title, "isChosen": $0 == order] as Fields
             },
-            "mayCreate": visit.mayAct(.operate, nil),
+            "mayCreate": visit.mayAct(.operate, nil), "spanShown": span == .minutes ? "" : span.rawValue,
         ]
         // The charts are of the whole store, so they are for those who may look at all of it.
         if isWhole {

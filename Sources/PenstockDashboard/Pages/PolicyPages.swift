@@ -13,7 +13,7 @@ struct PolicyPages {
 
     @Sendable private func show(_ visit: Visit) async throws -> Response {
         let queue = try visit.queue()
-        try visit.principal.require(.operate, queue)
+        try visit.requireAct(.operate, queue)
         let policy = try await Self.policy(of: queue, visit)
         return visit.page(
             "policy", "Policy of \(queue)", in: .overview,

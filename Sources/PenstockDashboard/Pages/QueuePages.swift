@@ -15,7 +15,7 @@ struct QueuePages {
         // Not at `/queues/new`, where a queue of that name is.
         routes.get("/queues") { visit in
             _ = try visit.query([])
-            try visit.principal.require(.operate, nil)
+            try visit.requireAct(.operate, nil)
             return visit.page(
                 "queueNew", "A new queue", in: .overview,
                 ["name": "", "policy": PolicyForm.fields(QueuePolicy())])

@@ -24,6 +24,20 @@
     }
   });
 
+  // --- An act is asked for once, however often its button is pressed until the answer is there. A page that is come back to asks anew.
+  const sent = new Set();
+  document.addEventListener("submit", (event) => {
+    const form = event.target;
+    if (form.method !== "post") return;
+    if (sent.has(form)) { event.preventDefault(); return; }
+    sent.add(form);
+    for (const button of form.querySelectorAll("button")) button.setAttribute("aria-disabled", "true");
+  });
+  addEventListener("pageshow", () => {
+    for (const form of sent) for (const button of form.querySelectorAll("button")) button.removeAttribute("aria-disabled");
+    sent.clear();
+  });
+
   if (!live || !window.EventSource || !window.DOMParser) return;
 
   // --- State. A page is dirty when something has changed that it does not show yet.
@@ -47,7 +61,9 @@
     if (selection && !selection.isCollapsed && main().contains(selection.anchorNode)) return true;
     const active = document.activeElement;
     if (active && main().contains(active) && active.matches("textarea, select, input:not([type=checkbox])")) return true;
-    if (main().querySelector("details[open] form")) return true;
+    if (main().querySelector("details[open] form, form details[open]")) return true;
+    // An act that is about to be pressed is not to become another one, nor to go elsewhere.
+    if (main().querySelector("form[method=post] button:hover, form[method=post] button:focus, form[method=post] button[aria-disabled]")) return true;
     return [...main().querySelectorAll("input, textarea, select")].some((field) =>
       field.type === "checkbox" ? field.checked !== field.defaultChecked
         : field.tagName === "SELECT" ? isChosenAnew(field)
@@ -59,7 +75,35 @@
     bar.classList.toggle("lost", isLost || isRefused);
     line.textContent = isLost ? `⚠ Connection lost; as of ${seconds} s ago`
       : isRefused ? `⚠ The server gives no newer page; as of ${seconds} s ago`
-      : isPaused ? `Paused; as of ${seconds} s ago` : seconds < 8 ? "Live" : `Live; as of ${seconds} s ago`;
+      : isPaused ? `Paused; as of ${seconds} s ago`
+      // Without news the page is as new as can be.
+      : seconds < 8 || !isDirty ? "Live"
+      : isHeld() ? `Waits for you; as of ${seconds} s ago` : `Live; as of ${seconds} s ago`;
+  };
+
+  // Ages grow by themselves, in the words of the server and by its clock.
+  const units = [[86400, "d"], [3600, "h"], [60, "m"], [1, "s"]];
+  const short = (seconds) => {
+    const first = units.findIndex(([length]) => seconds >= length);
+    let text = "", left = seconds;
+    for (const [length, unit] of units.slice(first, first + 2)) {
+      if (left >= length) text += Math.floor(left / length) + unit;
+      left %= length;
+    }
+    return text;
+  };
+  const grow = () => {
+    const clock = document.querySelector(".foot time");
+    const selection = document.getSelection();
+    if (!clock || isPaused || isLost || selection && !selection.isCollapsed) return;
+    const now = Date.parse(clock.dateTime) + Date.now() - shownAt;
+    for (const element of main().querySelectorAll("time[datetime]")) {
+      const at = Date.parse(element.dateTime);
+      if (Number.isNaN(at) || !/^(now|in .*|.* ago)$/.test(element.textContent)) continue;
+      const seconds = Math.floor(Math.abs(now - at) / 1000);
+      const text = now < at ? `in ${seconds < 1 ? "<1s" : short(seconds)}` : seconds < 1 ? "now" : `${short(seconds)} ago`;
+      if (element.textContent !== text) element.textContent = text;
+    }
   };
 
   const setLost = (lost) => {
@@ -69,26 +113,38 @@
     show();
   };
 
-  // --- An element that had the focus is found again by where it leads, what it is called, or its place.
-  const nameOf = (element) => element && main().contains(element) && element !== main()
-    ? { tag: element.tagName, id: element.id, href: element.getAttribute("href"), name: element.getAttribute("name"),
-        label: element.getAttribute("aria-label"), text: element.textContent.trim().slice(0, 80),
-        at: [...main().querySelectorAll(element.tagName)].indexOf(element) } : null;
-  const find = (name) => {
-    const all = [...main().querySelectorAll(name.tag)];
-    return (name.id && document.getElementById(name.id))
-      || all.find((element) => name.href ? element.getAttribute("href") === name.href
-        : name.name ? element.getAttribute("name") === name.name
-          : name.label ? element.getAttribute("aria-label") === name.label
-            : element.textContent.trim().slice(0, 80) === name.text)
-      || all[name.at];
+  // --- An element that had the focus is found again: in the row that it was in, a link by where it leads, a button by what it
+  // does and to what, anything else by its name. What is not there any more gives the focus to the page, and to nothing else.
+  const rowOf = (element) => {
+    const row = element.closest("tr");
+    const head = row && row.querySelector("th[scope=row]");
+    const link = head && head.querySelector("a");
+    return row ? row.dataset.key || (link ? link.getAttribute("href") : head ? head.textContent.trim() : "") : null;
   };
+  const actOf = (element) => {
+    const form = element.closest("form");
+    const details = element.closest("details");
+    // How many messages an act is for, and which one stands for them, changes while it stays the same act.
+    const fields = form && form.method === "post" ? [...form.querySelectorAll("input[type=hidden]")]
+      .filter((field) => field.name !== "expected" && field.name !== "example").map((field) => field.value) : [];
+    return JSON.stringify([form && form.getAttribute("action"), fields, details && details.dataset.keep]);
+  };
+  const nameOf = (element) => {
+    if (!element || element === main() || !main().contains(element)) return null;
+    const what = element.matches("button, summary") ? actOf(element)
+      : element.getAttribute("href") || element.getAttribute("name") || element.getAttribute("aria-label")
+        || element.textContent.trim().slice(0, 80);
+    return { id: element.id, key: JSON.stringify([element.tagName, rowOf(element), what]) };
+  };
+  const alike = (key) => [...main().querySelectorAll("a, button, summary, input, select, textarea, [tabindex]")]
+    .filter((element) => nameOf(element).key === key);
 
   const replace = (text) => {
     const fresh = new DOMParser().parseFromString(text, "text/html");
     const content = fresh.getElementById("main");
     if (!content || !content.dataset.live) return;
     const focused = nameOf(document.activeElement);
+    const place = focused ? alike(focused.key).indexOf(document.activeElement) : 0;
     const open = [...main().querySelectorAll("details[open][data-keep]")].map((element) => element.dataset.keep);
     const scrolled = [...main().querySelectorAll(".scroll, pre")].map((element) => [element.scrollLeft, element.scrollTop]);
     const [x, y] = [scrollX, scrollY];
@@ -97,7 +153,11 @@
     [...main().querySelectorAll(".scroll, pre")].forEach((element, at) => {
       if (scrolled[at]) [element.scrollLeft, element.scrollTop] = scrolled[at];
     });
-    if (focused) { const element = find(focused); if (element) element.focus({ preventScroll: true }); }
+    if (focused) {
+      const found = alike(focused.key);
+      const element = (focused.id && document.getElementById(focused.id)) || found[place] || found[0] || main();
+      element.focus({ preventScroll: true });
+    }
     scrollTo(x, y);
     const [clock, newClock] = [document.querySelector(".foot time"), fresh.querySelector(".foot time")];
     if (clock && newClock) clock.replaceWith(document.importNode(newClock, true));
@@ -186,6 +246,7 @@
     if (source && Date.now() - heardAt > deadAfter) { setLost(true); disconnect(); }
     if (!source) connect();
     if (isRefused && isDirty) soon();
+    grow();
     show();
   }, 2000);
   bar.hidden = false;

@@ -4,6 +4,16 @@ import PenstockCore
 import PenstockHTTP
 
 extension Visit {
+    /// Throws a problem with status 403 when the visitor may not do that here: for pages that are nothing but a form.
+    func requireAct(_ scope: PenstockHTTP.Scope, _ queue: QueueName?) throws(Problem) {
+        if site.isReadOnly { throw Self.changesNothing }
+        try principal.require(scope, queue)
+    }
+
+    private static var changesNothing: Problem {
+        Problem(.forbidden, code: "readOnly", "This server changes nothing.")
+    }
+
     /// Carries out an act, written down before it happens and after it has.
     ///
     /// - Parameters:
@@ -19,8 +29,7 @@ extension Visit {
         _ carryOut: () async throws -> String
     ) async throws -> String {
         // The door refuses acts where nothing may be changed; this holds also should another door be built.
-        if site.isReadOnly { throw Problem(.forbidden, code: "readOnly", "This server changes nothing.") }
-        try principal.require(scope, queue)
+        try requireAct(scope, queue)
         let entry = try await site.audit.began(name, on: subject, queue: queue, by: principal.name)
         do {
             let said = try await carryOut()

@@ -54,7 +54,7 @@ extension Visit {
         if let move { fields["moved"] = "\(move.statement)." }
         if let mark = freshness.mark { fields["live"] = ["of": mark] }
         if context.isKnown {
-            fields["navigation"] = Section.allCases.map { item -> Fields in
+            fields["navigation"] = Section.allCases.filter(mayRead).map { item -> Fields in
                 ["title": item.title, "path": item.path, "isCurrent": item == section]
             }
             fields["visitor"] =
@@ -70,6 +70,15 @@ extension Visit {
         response.headers[.referrerPolicy] = "same-origin"
         if said != nil { response.setCookie(cookie(Self.saidCookie, "", seconds: 0)) }
         return response
+    }
+
+    /// Whether the visitor may look at that part: what would answer that he may not is not offered.
+    private func mayRead(_ section: Section) -> Bool {
+        switch section {
+        case .overview, .dead, .messages, .workers, .schedules: true
+        case .workflows, .doctor: mayRead(nil)
+        case .audit: mayRead(Audit.queue)
+        }
     }
 
     /// Leads to another page, as every act does, and says there what was done.

@@ -8,6 +8,11 @@ import Testing
 @testable import PenstockDashboard
 
 /// Messages by filters, and dead letters by their errors.
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
 @Suite struct FindingTests {
     private func dead(_ store: PenstockStore, _ queue: String, _ errors: [String]) async throws {
         let queue = try await store.queue(queue)
@@ -91,12 +96,12 @@ import Testing
             #expect(try await !server.page("/dead?queue=sms").text.contains("no host"))
             let group = try #require(page.forms(to: "/dead/redrive").first { $0["example"] == "2" })
             #expect(group["queue"] == "mail" && group["expected"] == "2")
-            // One more has failed in the same way meanwhile: nothing is moved.
+            // One more has failed in the same way meanwhile: it is not discarded, and is put back in line with the others.
             try await dead(store, "mail", ["disk 1 is full"])
-            let refused = try await server.submit("/dead/redrive", group)
+            let refused = try await server.submit("/dead/discard", group)
             #expect(refused.status == 409)
             #expect(try await store.message(SequenceNumber(1)).state == .dead)
-            let moved = try await server.submit("/dead/redrive", group.merging(["expected": "3"]) { $1 })
+            let moved = try await server.submit("/dead/redrive", group)
             #expect(moved.said == "3 dead letters back in line: disk # is full")
             for (number, state) in [(1, MessageState.ready), (2, .ready), (3, .dead), (4, .dead)] {
                 #expect(try await store.message(SequenceNumber(Int64(number))).state == state)
@@ -108,6 +113,32 @@ import Testing
             #expect(try await server.submit("/dead/discard", sms).status == 409)
             #expect(try await server.submit("/dead/discard", sms.merging(["queue": "mail"]) { $1 }).status == 409)
             #expect(try await server.submit("/dead/redrive", ["queue": "mail", "example": "3"]).status == 400)
+        }
+    }
+
+    /// Nobody has looked at all of them, so there is no number that could be expected.
+    @Test(arguments: ["redrive", "discard"])
+    func aGroupOfWhichAPartWasLookedAtIsMovedWhole(act: String) async throws {
+        let store = PenstockStore(TestDatabase().open())
+        try await dead(store, "mail", ["disk 7 is full", "disk 8 is full", "disk 9 is full"])
+        try await TestServer.run(store: store) { server in
+            let page = try await server.page("/dead?queue=mail&preceding=3")
+            #expect(page.text.contains("2 or more") && page.text.contains("These are older dead letters."))
+            let form = try #require(page.forms(to: "/dead/\(act)").first)
+            let moved = try await server.submit("/dead/\(act)", form)
+            #expect(moved.said?.hasPrefix("3 dead letters ") == true)
+            #expect(moved.headers.value(forHTTPHeaderField: "Location") == "/dead?queue=mail&preceding=3")
+        }
+    }
+
+    @Test(arguments: ["//elsewhere.example/", "/dead?\r\nSet-Cookie: a=b", "/queues"])
+    func anActLeadsToNoOtherPage(place: String) async throws {
+        let store = PenstockStore(TestDatabase().open())
+        try await dead(store, "mail", ["disk 7 is full"])
+        try await TestServer.run(store: store) { server in
+            let form = try #require(try await server.page("/dead").forms(to: "/dead/redrive").first)
+            let moved = try await server.submit("/dead/redrive", form.merging(["place": place]) { $1 })
+            #expect(moved.status == 303 && moved.headers.value(forHTTPHeaderField: "Location") == "/dead")
         }
     }
 

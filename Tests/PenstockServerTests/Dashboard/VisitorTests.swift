@@ -183,6 +183,10 @@ import Testing
         try await TestServer.run(store: store, tokens: try tokens(), isReadOnly: true) { server in
             let page = try await server.page("/queues/mail", headers: cookie("ops"))
             #expect(page.text.contains("read-only") && !page.text.contains("/pause"))
+            for form in ["/queues", "/queues/mail/policy"] {
+                let status = try await server.page(form, headers: cookie("ops")).status
+                #expect(status == 403, "\(form) is nothing but a form")
+            }
             #expect(try await server.submit("/queues/mail/pause", headers: cookie("ops")).status == 403)
             #expect(try await server.submit("/login", ["token": "\(Self.key)-ops"]).status == 303)
             #expect(try await server.submit("/doctor", headers: cookie("ops")).status == 200, "It only looks.")
