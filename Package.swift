@@ -171,7 +171,8 @@ let package = Package(
         .target(
             name: "PenstockCLI",
             dependencies: [
-                "Penstock", "PenstockCore", "PenstockFormats", "PenstockMetrics", "PenstockProcesses",
+                "CPenstockSystem", "Penstock", "PenstockCore", "PenstockFormats", "PenstockMetrics",
+                "PenstockProcesses",
                 "PenstockSchedules", "PenstockTracing",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "CoreMetrics", package: "swift-metrics"),

@@ -1,14 +1,18 @@
 #define _GNU_SOURCE
 #include "penstock_system.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 #if defined(__GLIBC__)
 #include <malloc.h>
 #endif
@@ -149,4 +153,35 @@ int penstock_file_birth(const char *path, uint64_t *number, int64_t *nanoseconds
     return -1;
 #endif
     return 0;
+}
+
+extern char **environ;
+
+char **penstock_environment(void) {
+    return environ;
+}
+
+int penstock_memory_file(void) {
+#if defined(__linux__)
+    return memfd_create("penstock", MFD_CLOEXEC);
+#else
+    return -1;
+#endif
+}
+
+void penstock_share_nice_value(int process) {
+#if defined(__linux__)
+    // Of the process: its first thread's. Dispatch gives its own threads other ones where it may.
+    int nice = getpriority(PRIO_PROCESS, (id_t)getpid());
+    if (getpriority(PRIO_PROCESS, (id_t)process) != nice) setpriority(PRIO_PROCESS, (id_t)process, nice);
+    DIR *threads = opendir("/proc/self/task");
+    if (threads == NULL) return;
+    for (struct dirent *entry = readdir(threads); entry != NULL; entry = readdir(threads)) {
+        id_t thread = (id_t)strtol(entry->d_name, NULL, 10);
+        if (thread > 0 && getpriority(PRIO_PROCESS, thread) != nice) setpriority(PRIO_PROCESS, thread, nice);
+    }
+    closedir(threads);
+#else
+    (void)process;
+#endif
 }

@@ -210,5 +210,10 @@ public enum Program {
             throw Failure(
                 .usage, "Argument \(index) is not UTF-8; payloads of any bytes go through standard input or --file.")
         }
+        // With other characters in place of what cannot be read it would be another file.
+        if let path = getenv("PENSTOCK_DB"), String(validatingCString: path) == nil {
+            throw Failure(
+                .usage, "PENSTOCK_DB is not UTF-8; name the store by other characters, by way of a link if need be.")
+        }
     }
 }

@@ -26,6 +26,13 @@ public struct ClaimRequest: Sendable {
     }
 }
 
+extension ClaimRequest {
+    /// Payload bytes that a claim of so many messages may answer with at most.
+    package static func bytesMax(limit: Int) -> Int {
+        min(limit, Limits.batchBytesMax / Limits.payloadBytesMax) * Limits.payloadBytesMax
+    }
+}
+
 /// A message that the caller now holds.
 public struct ClaimedMessage: Sendable {
     /// What a settle or an extend must show.

@@ -38,6 +38,26 @@ import Testing
         }
     }
 
+    /// The claims of one call have a bound at a server.
+    @Test(arguments: [1, 8])
+    func aWorkerServesManyQueues(perQueue: Int) async throws {
+        try await withServer { server in
+            let store = try await PenstockStore.open(url: server.url)
+            var queues: [Queue<Int>] = []
+            for number in 0..<20 {
+                let queue = try await store.queue("queue-\(number)", of: Int.self)
+                try await queue.enqueue(contentsOf: Array(0..<perQueue))
+                queues.append(queue)
+            }
+            let count = Tally()
+            let order = QueueOrder.weighted(queues.map { _ in 1 })
+            let options = Worker<Int>.Options(concurrency: 20 * perQueue, drain: true)
+            try await Worker(queues, order: order, options: options) { _ in count.add() }.run()
+            #expect(count.count == 20 * perQueue)
+            try await store.close()
+        }
+    }
+
     /// A server that was stopped and started again, on the same file and port, is gone on with.
     @Test func aWaitOutlivesTheServer() async throws {
         let folder = TemporaryFolder()

@@ -30,4 +30,13 @@ int penstock_file_birth(const char *path, uint64_t *number, int64_t *nanoseconds
 // own otherwise, and asks the system for nearly every page of it.
 void penstock_use_one_arena(void);
 
+// This process's environment: `NAME=value` each, NULL behind the last one. Nothing of this program changes it.
+char **penstock_environment(void);
+
+// A file in memory that has no name, and is gone with its last descriptor; -1 where there are none.
+int penstock_memory_file(void);
+
+// Gives a process, and each thread of this one, the nice value that this process was started with or was given since.
+void penstock_share_nice_value(int process);
+
 #endif

@@ -96,7 +96,13 @@ extension WorkerRun {
             if request.isLast, left == request.room, !shares.contains(where: { $0 > 0 }) {
                 shares = round.shares(of: left, at: time.boot, time.now, asksAll: true, except: emptied)
             }
-            let asked = shares.indices.filter { shares[$0] > 0 }
+            // The others have their turns in the next call.
+            var bytes = 0
+            let asked = Array(
+                shares.indices.filter { shares[$0] > 0 }.prefix { index in
+                    bytes += ClaimRequest.bytesMax(limit: shares[index])
+                    return bytes <= Limits.claimedBytesMax
+                })
             if asked.isEmpty { break }
             let claims = asked.map { index in
                 var claim = ClaimRequest(queue: holders[index].queue, limit: shares[index], lease: options.lease)

@@ -81,7 +81,7 @@ struct StoreCaller: Sendable {
 
     /// Throws a problem with status 403 when he may not do one of these, and with 413 when they are too many for one transaction.
     func may(_ operations: [StoreOperation]) async throws {
-        var (messages, bytes, claims) = (0, 0, 0)
+        var (messages, bytes, claimedBytes) = (0, 0, 0)
         for operation in operations {
             switch operation {
             case .enqueue(let some, let queue, _):
@@ -93,19 +93,18 @@ struct StoreCaller: Sendable {
                 messages += settlements.count
             case .claim(let request):
                 try may(.consume, request.queue)
-                claims += 1
+                claimedBytes += ClaimRequest.bytesMax(limit: request.limit)
             }
         }
-        guard messages <= 2 * Limits.batchCountMax, bytes <= Limits.batchBytesMax, claims <= Self.claimCountMax else {
+        guard messages <= 2 * Limits.batchCountMax, bytes <= Limits.batchBytesMax,
+            claimedBytes <= Limits.claimedBytesMax
+        else {
             throw Problem(
                 .contentTooLarge, code: PenstockError.Code.invalidInput.rawValue,
-                "One transaction has at most \(2 * Limits.batchCountMax) messages and verdicts, \(Limits.batchBytesMax) bytes and \(Self.claimCountMax) claims; make several of it."
+                "One transaction has at most \(2 * Limits.batchCountMax) messages and verdicts, \(Limits.batchBytesMax) bytes, and claims of \(Limits.claimedBytesMax) bytes together, with \(Limits.payloadBytesMax) for each of their messages and \(Limits.batchBytesMax) for each claim; make several of it."
             )
         }
     }
-
-    /// Claims of one transaction: the answer of each may have ``PenstockCore/Limits/batchBytesMax`` bytes.
-    private static let claimCountMax = 4
 
     /// Throws a problem with status 403 when the change has a queue share a limit, and the limits are not his.
     func mayShareLimits(_ queue: QueueName, _ change: QueueChange) async throws {

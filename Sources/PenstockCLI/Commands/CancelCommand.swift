@@ -75,13 +75,13 @@ struct CancelCommand: AsyncParsableCommand {
     ///
     /// - Parameters:
     ///   - asked: how many have a worker that is asked to end.
-    ///   - done: how many were done before it had heard of that.
+    ///   - done: how many were done all the same: before their workers had heard of it, or as they had.
     static func phrase(of count: Int, asked: Int, done: Int) -> String? {
         if asked + done == 0 { return nil }
         if count == 1 {
-            return asked == 1 ? "cancelled once its worker has ended" : "done before its worker could be asked to end"
+            return asked == 1 ? "cancelled once its worker has ended" : "done all the same, as its worker says"
         }
         return "cancelled" + (asked == 0 ? "" : ", \(asked) of all once a worker has ended")
-            + (done == 0 ? "" : ", but for \(done) that a worker has done before")
+            + (done == 0 ? "" : ", but for \(done) done all the same, as a worker says")
     }
 }

@@ -2,6 +2,14 @@ import ArgumentParser
 import Penstock
 import PenstockFormats
 
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#elseif canImport(Darwin)
+    import Darwin
+#endif
+
 /// `penstock log`
 struct LogCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -35,6 +43,8 @@ struct LogCommand: AsyncParsableCommand {
                 from: stretch.from, since: stretch.since, last: stretch.last, states: stretch.state, follow: follow)
             var entries = log.makeAsyncIterator()
             var outage = StoreOutage()
+            let watch = follow ? Task { await endWithoutReader(by: store.time) } : nil
+            defer { watch?.cancel() }
             while true {
                 do {
                     guard let entry = try await entries.next() else { break }
@@ -48,6 +58,14 @@ struct LogCommand: AsyncParsableCommand {
             }
             try output.flush()
         }
+    }
+
+    /// Ends the process as a write would, once nobody reads what it writes: in a quiet queue nothing may be written for long.
+    private func endWithoutReader(by time: any TimeSource) async {
+        while !Descriptor.standardOutput.hasNoReader {
+            do { try await time.sleep(for: .seconds(1)) } catch { return }
+        }
+        raise(SIGPIPE)
     }
 
     @MainActor

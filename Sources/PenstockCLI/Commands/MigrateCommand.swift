@@ -41,6 +41,6 @@ struct MigrateCommand: AsyncParsableCommand {
             "\(Escape.text(database.shown)) \(done)\(count).",
             .object([
                 "path": .string(database.shown), "created": .bool(isNew), "steps": .array(steps.map { .string($0) }),
-            ]), isJSON: outputOptions.isJSON)
+            ]), isJSON: outputOptions.isJSON, isChange: isNew || !steps.isEmpty)
     }
 }

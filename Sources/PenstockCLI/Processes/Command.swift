@@ -165,15 +165,15 @@ struct Command: Sendable {
         }
         let configuration = Configuration(
             executable: .path(path), arguments: Arguments(executablePathOverride: name, remainingValues: arguments),
-            environment: .inherit.updating(variables), platformOptions: options)
+            environment: .inherited(updating: variables), platformOptions: options)
         do {
             if let keptBytesMax {
                 let result = try await Subprocess.run(
                     configuration, input: .fileDescriptor(input, closeAfterSpawningProcess: false), output: .sequence,
                     error: .sequence
                 ) { execution -> (error: String, output: KeptOutput) in
-                    began()
                     let id = execution.processIdentifier.value
+                    began()
                     let written = Mutex(0)
                     async let output = Self.read(
                         execution.standardOutput, of: id, into: KeptOutput(bytesMax: keptBytesMax)
@@ -197,8 +197,8 @@ struct Command: Sendable {
                 configuration, input: .fileDescriptor(input, closeAfterSpawningProcess: false),
                 output: .fileDescriptor(output, closeAfterSpawningProcess: false), error: .sequence
             ) { execution -> String in
-                began()
                 let id = execution.processIdentifier.value
+                began()
                 return await Self.read(execution.standardError, of: id, into: tail, passing(of: id).write).text
             }
             return End(status: result.terminationStatus, errorTail: result.closureResult)

@@ -32,6 +32,7 @@ struct Guardian: Sendable {
                     platformOptions: options, input: .inputWriter, output: .discarded, error: .sequence
                 ) { execution in
                     let group = ProcessGroup(id: execution.processIdentifier.value)
+                    ChildProcess.shareNiceValue(with: group.id)
                     func begin() {
                         starting.yield(group)
                         starting.finish()

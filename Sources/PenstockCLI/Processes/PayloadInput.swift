@@ -1,3 +1,6 @@
+internal import CPenstockSystem
+import PenstockFormats
+
 #if canImport(FoundationEssentials)
     import FoundationEssentials
 #else
@@ -22,7 +25,8 @@ enum PayloadInput {
         } catch {
             if let shortage = Shortage(error) { throw shortage }
             throw Failure(
-                .inputOutput, "A payload cannot be handed to the command (\(error)); make room in the temporary folder."
+                .inputOutput,
+                "A payload of \(payload.count) bytes cannot be handed to the command, by way of a file in \(Escape.text(folder)) (\(error)); have TMPDIR name a folder where there is room."
             )
         }
     }
@@ -38,14 +42,22 @@ enum PayloadInput {
         return nil
     }
 
-    /// A file that holds `payload`, and is gone with its last descriptor.
+    private static var folder: String { FileManager.default.temporaryDirectory.path }
+
+    /// A file that holds `payload`, and is gone with its last descriptor. In memory where the system has such files: a payload is there
+    /// anyway, and a worker may have no folder that it may write.
     private static func namelessFile(_ payload: [UInt8]) throws -> FileDescriptor {
-        let folder = FileManager.default.temporaryDirectory.path
-        let path = FilePath("\(folder)/penstock-\(UInt64.random(in: 0 ... .max))")
-        let file = try FileDescriptor.open(
-            path, .readWrite, options: [.create, .exclusiveCreate, .closeOnExec], permissions: .ownerReadWrite)
-        do {
+        let inMemory = penstock_memory_file()
+        let file: FileDescriptor
+        if inMemory >= 0 {
+            file = FileDescriptor(rawValue: inMemory)
+        } else {
+            let path = FilePath("\(folder)/penstock-\(UInt64.random(in: 0 ... .max))")
+            file = try FileDescriptor.open(
+                path, .readWrite, options: [.create, .exclusiveCreate, .closeOnExec], permissions: .ownerReadWrite)
             unlink(path.string)
+        }
+        do {
             try file.writeAll(payload)
             try file.seek(offset: 0, from: .start)
             return file

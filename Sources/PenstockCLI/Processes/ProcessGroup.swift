@@ -1,3 +1,4 @@
+internal import CPenstockSystem
 import Synchronization
 
 /// A process group whose leader is a child of this process.
@@ -62,6 +63,10 @@ private func systemKill(_ id: Int32, _ signal: Int32) -> Int32 {
 
 /// What the kernel knows of a child process.
 enum ChildProcess {
+    /// Gives a child that has just been started, and the threads that start others, the nice value of this process. Where a program may
+    /// raise priorities, as root's may, Dispatch gives each thread one of its own, and a child has that of the thread that started it.
+    static func shareNiceValue(with id: Int32) { penstock_share_nice_value(id) }
+
     /// Whether the child `id` has ended. Leaves its status for the task that waits for it.
     static func hasEnded(_ id: Int32) -> Bool {
         var facts = siginfo_t()

@@ -36,10 +36,13 @@ struct Tasks {
                 capacity.whenFull == .fail || capacity.whenFull == .wait
             else { continue }
             if try !account.hasRoom(for: count, transaction.connection) {
+                let advice =
+                    count > capacity.count
+                    ? "raise it, or have some tasks wait for others" : "try again when some messages are worked"
                 throw PenstockError(
                     .queueFull,
                     "The queue '\(queue)' has no room for \(count == 1 ? "a task" : "\(count) tasks"): its capacity is "
-                        + "\(capacity.count); try again when some messages are worked. Nothing was enqueued.")
+                        + "\(capacity.count); \(advice). Nothing was enqueued.")
             }
         }
         self.accounts = accounts

@@ -53,6 +53,11 @@ struct BackingUp: Sendable {
             }
             try file.close()
         } catch {
+            let error = StorageErrors.translated(error, path: path)
+            // What cannot be read, say, may be one.
+            guard let code = (error as? PenstockError)?.code, [.notADatabase, .notFound].contains(code) else {
+                throw error
+            }
             throw PenstockError(
                 .fileExists, "\(path) is no backup of Penstock's, and is left as it is; name another file.",
                 cause: error)

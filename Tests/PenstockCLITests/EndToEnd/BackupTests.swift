@@ -37,6 +37,12 @@ struct BackupTests {
             ["backup", "test.db", "--replace"], with: 73, saying: "is the file that is to be backed up")
         let letter = try tool.file("letter", "dear reader".utf8)
         try await tool.fail(["backup", letter, "--replace"], with: 73, saying: "is no backup of Penstock's")
+        // A person who may not read one is not told that it is none.
+        try await tool.succeed(["backup", "mine.db"])
+        if geteuid() != 0 {
+            chmod("\(tool.folder)/mine.db", 0)
+            try await tool.fail(["backup", "mine.db", "--replace"], with: 77, saying: "mine.db")
+        }
         try await tool.fail(["backup", "no/such/b.db"], with: 73, saying: "no/such/b.db")
         try await tool.fail(["backup", ""], with: 64, saying: "cannot be empty")
         let left = try FileManager.default.contentsOfDirectory(atPath: tool.folder)

@@ -61,6 +61,18 @@ extension PendingOperations {
             return isFirst
                 || counts.values <= Limits.batchCountMax && counts.bytes <= Limits.batchBytesMax
                     && counts.claims <= Limits.batchCountMax
+                    && claimedBytesMax + Self.claimedBytes(operation.claimCount) <= Limits.claimedBytesMax
+        }
+
+        /// What the claims so far may answer with. Claims that come to be one answer with less.
+        private var claimedBytesMax: Int {
+            parts.reduce(Self.claimedBytes(passCount)) { sum, part in
+                if case .claim(let count, _) = part { sum + Self.claimedBytes(count) } else { sum }
+            }
+        }
+
+        private static func claimedBytes(_ count: Int) -> Int {
+            ClaimRequest.bytesMax(limit: min(count, Limits.batchCountMax))
         }
 
         private mutating func endValues() {

@@ -81,7 +81,7 @@ struct Coprocess: Sendable {
         let configuration = Configuration(
             executable: .path(command.path),
             arguments: Arguments(executablePathOverride: command.name, remainingValues: command.arguments),
-            environment: .inherit.updating(variables), platformOptions: options)
+            environment: .inherited(updating: variables), platformOptions: options)
         let hand = Hand()
         do {
             let result = try await Subprocess.run(
