@@ -1,4 +1,5 @@
 """What a page keeps while it brings itself up to date: the focus, what is open, and an act that is under way."""
+from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
@@ -38,6 +39,20 @@ def an_act_under_the_focus_stays(bin_path):
         expect("no host" not in text(page), "the page was replaced")
         page.switch_to.active_element.send_keys(Keys.ENTER)
         until("it says what was done", lambda: "3 dead letters back in line" in text(page, ".said"))
+
+
+def a_page_goes_on_when_the_pointer_has_gone(bin_path):
+    """Also one of a queue in which nothing happens any more."""
+    with site(bin_path) as place, browser() as page:
+        place.dead_letters("mail", "disk 7 is full", 3)
+        page.get(f"{place.url}/dead?queue=mail")
+        until("the page is live", lambda: "Live" in text(page, ".freshness"))
+        settle(page)
+        ActionChains(page).move_to_element(one(page, "form[action='/dead/redrive'] button")).perform()
+        place.dead_letters("mail", "disk 8 is full", 2)
+        until("the page says that it waits", lambda: "Waits for you" in text(page, ".freshness"))
+        ActionChains(page).move_to_element(one(page, "h1")).perform()
+        until("it shows what there is", lambda: text(page, "tbody th") == "5")
 
 
 def the_focus_stays_in_its_row(bin_path):

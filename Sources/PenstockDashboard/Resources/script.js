@@ -32,11 +32,14 @@
     if (sent.has(form)) { event.preventDefault(); return; }
     sent.add(form);
     for (const button of form.querySelectorAll("button")) button.setAttribute("aria-disabled", "true");
+    // The answer may come into another tab, or the request be stopped: then the page stays, and asks anew after a while.
+    setTimeout(() => forget(form), 10000);
   });
-  addEventListener("pageshow", () => {
-    for (const form of sent) for (const button of form.querySelectorAll("button")) button.removeAttribute("aria-disabled");
-    sent.clear();
-  });
+  const forget = (form) => {
+    for (const button of form.querySelectorAll("button")) button.removeAttribute("aria-disabled");
+    sent.delete(form);
+  };
+  addEventListener("pageshow", () => { for (const form of [...sent]) forget(form); });
 
   if (!live || !window.EventSource || !window.DOMParser) return;
 
@@ -245,7 +248,8 @@
     if (document.hidden) return;
     if (source && Date.now() - heardAt > deadAfter) { setLost(true); disconnect(); }
     if (!source) connect();
-    if (isRefused && isDirty) soon();
+    // Not every end of what holds the page is told: a pointer that has gone is not.
+    if (isDirty && (isRefused || !isHeld())) soon();
     grow();
     show();
   }, 2000);

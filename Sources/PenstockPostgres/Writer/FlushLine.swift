@@ -31,11 +31,6 @@ final class FlushLine: Sendable {
         var entries: [Entry] = []
         var isRunning = false
         var isStopping = false
-        /// Whether the writer waits for the first connection.
-        var isAskedToConnect = false
-        /// Whether there has been a connection, and why there was none when it was asked for last.
-        var hasConnected = false
-        var refusal: (any Error)?
     }
 
     private let sessions: Sessions
@@ -45,7 +40,6 @@ final class FlushLine: Sendable {
     private let timings: WriteTimings
     private let state = Mutex(State())
     private let bell = DispatchSemaphore(value: 0)
-    private let asked = DispatchSemaphore(value: 0)
     private let end = DispatchSemaphore(value: 0)
 
     init(_ sessions: Sessions, slots: WriterSlots?, random: any RandomSource, timings: WriteTimings) {
@@ -53,17 +47,6 @@ final class FlushLine: Sendable {
         self.slots = slots
         self.random = random
         self.timings = timings
-    }
-
-    /// Returns once there has been a connection. The writer asks for it before it commits the first thing that is to be flushed: where
-    /// the server lets in no further connection, callers are told so while nothing is done. Blocks.
-    func open() throws {
-        if state.withLock({ $0.hasConnected }) { return }
-        try begin()
-        state.withLock { $0.isAskedToConnect = true }
-        bell.signal()
-        asked.wait()
-        if let refusal = state.withLock({ $0.refusal.take() }) { throw refusal }
     }
 
     /// Takes callers that wait, and answers processes that do not. The first begin the thread.
@@ -74,30 +57,23 @@ final class FlushLine: Sendable {
         if entry.jobs.isEmpty, entry.requests.isEmpty { return }
         // Of other processes' calls nobody knows the deadline here; they do not wait for this one beyond it.
         entry.deadline = entry.jobs.map(\.deadline).min() ?? .now + sessions.busyMax
-        state.withLock { $0.entries.append(entry) }
-        do {
-            try begin()
-        } catch {
-            for entry in take() { finish(entry, unknown(error)) }
+        let mustStart = state.withLock { state in
+            state.entries.append(entry)
+            defer { state.isRunning = true }
+            return !state.isRunning
+        }
+        if mustStart {
+            do {
+                try SystemThread.start("penstock flush") { [self] in
+                    run()
+                    end.signal()
+                }
+            } catch {
+                state.withLock { $0.isRunning = false }
+                for entry in take() { finish(entry, unknown(error)) }
+            }
         }
         bell.signal()
-    }
-
-    private func begin() throws {
-        let isRunning = state.withLock { state in
-            defer { state.isRunning = true }
-            return state.isRunning
-        }
-        if isRunning { return }
-        do {
-            try SystemThread.start("penstock flush") { [self] in
-                run()
-                end.signal()
-            }
-        } catch {
-            state.withLock { $0.isRunning = false }
-            throw error
-        }
     }
 
     /// Answers those that wait, ends the thread, and returns when it is through. Blocks.
@@ -123,7 +99,6 @@ final class FlushLine: Sendable {
         var connection = Known()
         while true {
             bell.wait()
-            if state.withLock({ $0.isAskedToConnect }) { connectFirst(&connection) }
             let entries = take()
             if !entries.isEmpty {
                 flush(entries, &connection)
@@ -131,16 +106,6 @@ final class FlushLine: Sendable {
                 return
             }
         }
-    }
-
-    private func connectFirst(_ known: inout Known) {
-        do {
-            if known.server == nil { known = Known(server: try connected()) }
-            state.withLock { ($0.isAskedToConnect, $0.hasConnected) = (false, true) }
-        } catch {
-            state.withLock { ($0.isAskedToConnect, $0.refusal) = (false, error) }
-        }
-        asked.signal()
     }
 
     /// A connection, and the writers' connections of which it is known to lead to the same server.

@@ -71,9 +71,7 @@ final class TransactionRunner {
             // A caller that has its answer may have asked for the next thing by now, which a look may answer as well.
             if writer.count == 0 { return }
         }
-        // What another process carries out, this one flushes.
-        let canFlush = !writer.wantsPowerLoss || (try? flushes.open()) != nil
-        switch canFlush ? access?.enter() : nil {
+        switch access?.enter() {
         case .nothingLeft: return
         case .answered(let receipts, let request, let isFlushed):
             return accept(receipts, to: request, isFlushed: isFlushed)
@@ -204,7 +202,6 @@ final class TransactionRunner {
     private func transact(
         _ jobs: [any Job], until deadline: ContinuousClock.Instant, _ guardsAttempts: Bool, _ takesRequests: Bool
     ) throws -> LostCommit? {
-        if jobs.contains(where: \.awaitsFlush) { try flushes.open() }
         var session = try connection.connected(until: deadline)
         let server = session.server
         let (mark, oldRow) = session.nextMark(number, rows: connection.numbers)

@@ -24,7 +24,9 @@ struct ReplaySubscription<Element: Sendable, Failure: Error>: StreamStorage {
 }
 
 /// One subscription to a subject, or to a sequence that is shared. Letting it go ends it.
-public struct ReplayIterator<Element: Sendable, Failure: Error>: AsyncIteratorProtocol, DemandedIterator {
+public struct ReplayIterator<Element: Sendable, Failure: Error>: AsyncIteratorProtocol, DemandedIterator,
+    ClosableIterator
+{
     @usableFromInline let hold: IteratorHold<ReplaySubscription<Element, Failure>>
 
     @inlinable init(_ storage: ReplayStorage<Element, Failure>) {
@@ -41,6 +43,8 @@ public struct ReplayIterator<Element: Sendable, Failure: Error>: AsyncIteratorPr
     ) async throws(Failure) -> Element? {
         try await hold.next(isolation: isolation)
     }
+
+    @inlinable package func close() async { await hold.storage.close() }
 }
 
 @available(*, unavailable)

@@ -54,40 +54,6 @@ struct ConnectionFaultTests {
         try await store.close()
     }
 
-    /// However few sessions the server lets in: nothing is written that nobody could say is on the disk.
-    @Test func aRefusedSessionIsToldBeforeAnythingIsWritten() async throws {
-        let owner = try await open()
-        let admin = try Sessions.connect(to: address, busyMax: .seconds(30))
-        let (role, schema) = (PostgresServer.newName(), address.schema)
-        try admin.run(
-            """
-            CREATE ROLE \(role) LOGIN; GRANT USAGE ON SCHEMA \(schema) TO \(role);
-            GRANT ALL ON ALL TABLES IN SCHEMA \(schema) TO \(role); GRANT ALL ON ALL SEQUENCES IN SCHEMA \(schema) TO \(role)
-            """)
-        var options = PostgresStore.Options()
-        options.busyMax = .milliseconds(500)
-        var (storedCount, refusals) = (0, 0)
-        for limit in 1...8 {
-            try admin.run("ALTER ROLE \(role) CONNECTION LIMIT \(limit)")
-            guard
-                let store = try? await PostgresStore.open(
-                    url: url.replacing("penstock@", with: "\(role)@"), options: options)
-            else { continue }
-            do {
-                _ = try await enqueue("\(limit)", store)
-                storedCount += 1
-            } catch let error as PenstockError {
-                #expect(error.code != .outcomeUnknown, "\(limit): \(error)")
-                refusals += 1
-            }
-            try? await store.close()
-        }
-        #expect(storedCount > 0 && refusals > 0)
-        #expect(try await owner.log(LogQuery(queue: queue, .last(10))).records.count == storedCount)
-        try await owner.close()
-        try admin.run("DROP OWNED BY \(role); DROP ROLE \(role)")
-    }
-
     @Test func aMessageOfAWorkerWhoseSessionsWereEndedStaysItsOwn() async throws {
         let (worker, other) = (try await open(), try await open())
         _ = try await enqueue("long", worker)

@@ -6,7 +6,7 @@ import Testing
 @Suite(.timeLimit(.minutes(5))) struct RowEndTests {
     /// An operator that reads ahead: when the one below it is busy, it waits for `source` while nobody waits for it.
     enum Above: CaseIterable {
-        case buffer, delay, flatMap
+        case buffer, delay, flatMap, sharedBuffer
     }
 
     private let source = ManualSource<Int>()
@@ -18,6 +18,9 @@ import Testing
         switch above {
         case .buffer: try await end(source.buffer(size: 4, prefetch: .keepFull, whenFull: .dropNewest))
         case .delay: try await end(source.delay(for: .zero, clock: ContinuousClock()))
+        case .sharedBuffer:
+            try await end(
+                source.shareReplay(0).buffer(size: 4, prefetch: .keepFull, whenFull: .dropNewest))
         case .flatMap: try await end(source.flatMap(maxConcurrent: 2) { value in Single { value } })
         }
     }
@@ -80,6 +83,18 @@ import Testing
         #expect(try await iterator.next() == 1)
         try await source.asks.wait(for: 3)
         await iterator.close()
+        #expect((source.cancellations.count, source.iteratorsGone.count) == (1, 1))
+    }
+
+    /// The last subscriber of a sequence that is shared ends the reading of it.
+    @Test func aFlatMapEndsWithWhatOnlyItShares() async throws {
+        source.send(1)
+        let result = collect(source.shareReplay(0).flatMap(maxConcurrent: 1) { [inner] _ in inner })
+        inner.send(10)
+        try await inner.asks.wait(for: 2)
+        try await source.asks.wait(for: 2)
+        result.cancel()
+        #expect(await result.value == ([10], nil))
         #expect((source.cancellations.count, source.iteratorsGone.count) == (1, 1))
     }
 }
