@@ -42,6 +42,16 @@ struct SurroundingsTests {
         #expect(found.output == [0x61, 0xFF, 0x62] + Array("||1".utf8))
     }
 
+    /// Such a name is none that a shell could set.
+    @Test(arguments: ["text", #"$(printf 'a\377b')"#])
+    func aVariableWhoseNameBeginsWithADigitIsInNobodysWay(other: String) async throws {
+        let tool = try await Tool.withQueue()
+        try await tool.succeed(["enqueue", "q", "x"])
+        let found = try await run(
+            #"env 1X=y OTHER="\#(other)" "$0" work q --max 1 -- sh -c 'printf %s "$PENSTOCK_QUEUE"'"#, in: tool)
+        #expect(found.status == .exited(0) && found.output == Array("q".utf8))
+    }
+
     @Test func aNameOfAStoreThatIsNoTextIsRefused() async throws {
         let tool = try await Tool.withQueue()
         let found = try await run(#"PENSTOCK_DB=$(printf 'q\377.db') "$0" queue create one"#, in: tool)
