@@ -162,9 +162,12 @@ import Testing
     @Test func aTransactionIsBounded() async throws {
         try await TokenServer.run { (_, open) async throws in
             let consumer = try await open("consumer")
-            let claim = StoreOperation.claim(ClaimRequest(queue: mail, limit: 1, lease: .seconds(30)))
-            #expect(try await consumer.perform([claim, claim]).answers.count == 2)
-            await expect(.invalidInput) { _ = try await consumer.perform([claim, claim, claim, claim, claim]) }
+            for (limit, countMax) in [(1, 16), (2, 8), (4, 4), (10_000, 4)] {
+                let claim = StoreOperation.claim(ClaimRequest(queue: mail, limit: limit, lease: .seconds(30)))
+                let claims = Array(repeating: claim, count: countMax)
+                #expect(try await consumer.perform(claims).answers.count == countMax)
+                await expect(.invalidInput) { _ = try await consumer.perform(claims + [claim]) }
+            }
             let producer = try await open("producer")
             let many = [NewMessage](repeating: NewMessage(payload: []), count: 7000)
             let enqueue = StoreOperation.enqueue(many, to: mail, durability: .processCrash)
