@@ -172,8 +172,7 @@ let package = Package(
             name: "PenstockCLI",
             dependencies: [
                 "CPenstockSystem", "Penstock", "PenstockCore", "PenstockFormats", "PenstockMetrics",
-                "PenstockProcesses",
-                "PenstockSchedules", "PenstockTracing",
+                "PenstockProcesses", "PenstockSchedules", "PenstockTracing",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "CoreMetrics", package: "swift-metrics"),
                 .product(name: "Logging", package: "swift-log"),

@@ -3,7 +3,7 @@ from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
-from stage import browser, expect, one, press, settle, site, text, until
+from stage import browser, expect, one, open_live, press, settle, site, text, until
 
 FOCUSED_ROW = "const row = document.activeElement.closest('tr'); return row ? row.querySelector('td').textContent : '';"
 
@@ -13,9 +13,7 @@ def the_focus_goes_to_no_other_act(bin_path):
     with site(bin_path) as place, browser() as page:
         place.dead_letters("mail", "disk 7 is full", 3)
         place.dead_letters("sms", "no host", 2)
-        page.get(f"{place.url}/dead")
-        until("the page is live", lambda: "Live" in text(page, ".freshness"))
-        settle(page)
+        open_live(page, f"{place.url}/dead")
         page.execute_script("document.querySelector('tbody tr summary').focus()")
         expect(page.execute_script(FOCUSED_ROW) == "mail", "the largest group is not the first")
         place.dead_letters("sms", "no host", 5)
@@ -30,9 +28,7 @@ def the_focus_goes_to_no_other_act(bin_path):
 def an_act_under_the_focus_stays(bin_path):
     with site(bin_path) as place, browser() as page:
         place.dead_letters("mail", "disk 7 is full", 3)
-        page.get(f"{place.url}/dead")
-        until("the page is live", lambda: "Live" in text(page, ".freshness"))
-        settle(page)
+        open_live(page, f"{place.url}/dead")
         page.execute_script("document.querySelector('form[action=\"/dead/redrive\"] button').focus()")
         place.dead_letters("sms", "no host", 5)
         until("the page says that it waits", lambda: "Waits for you" in text(page, ".freshness"))
@@ -45,9 +41,7 @@ def a_page_goes_on_when_the_pointer_has_gone(bin_path):
     """Also one of a queue in which nothing happens any more."""
     with site(bin_path) as place, browser() as page:
         place.dead_letters("mail", "disk 7 is full", 3)
-        page.get(f"{place.url}/dead?queue=mail")
-        until("the page is live", lambda: "Live" in text(page, ".freshness"))
-        settle(page)
+        open_live(page, f"{place.url}/dead?queue=mail")
         ActionChains(page).move_to_element(one(page, "form[action='/dead/redrive'] button")).perform()
         place.dead_letters("mail", "disk 8 is full", 2)
         until("the page says that it waits", lambda: "Waits for you" in text(page, ".freshness"))
@@ -59,9 +53,7 @@ def the_focus_stays_in_its_row(bin_path):
     """All rows of a list lead to the same queue."""
     with site(bin_path) as place, browser() as page:
         place.command("enqueue", "mail", "--lines", stdin="letter\n" * 20)
-        page.get(f"{place.url}/messages?queue=mail")
-        until("the page is live", lambda: "Live" in text(page, ".freshness"))
-        settle(page)
+        open_live(page, f"{place.url}/messages?queue=mail")
         page.execute_script("document.querySelectorAll('td[data-label=queue] a')[9].focus()")
         row = "return document.activeElement.closest('tr').querySelector('th').textContent"
         number = page.execute_script(row)
@@ -91,9 +83,7 @@ def an_act_is_asked_for_once(bin_path):
 
 def what_was_opened_stays_open(bin_path):
     with site(bin_path) as place, browser() as page:
-        page.get(f"{place.url}/queues/mail")
-        until("the page is live", lambda: "Live" in text(page, ".freshness"))
-        settle(page)
+        open_live(page, f"{place.url}/queues/mail")
         press(page, "More")
         page.execute_script("""
             window.ticks = 0;
@@ -107,9 +97,7 @@ def ages_grow(bin_path):
     """Also on a page of which there is no news."""
     with site(bin_path) as place, browser() as page:
         place.command("enqueue", "mail", "one")
-        page.get(f"{place.url}/messages?queue=mail")
-        until("the page is live", lambda: "Live" in text(page, ".freshness"))
-        settle(page)
+        open_live(page, f"{place.url}/messages?queue=mail")
         age = lambda: text(page, "td[data-label=accepted] time")
         first = age()
         until("it has grown", lambda: age() != first and age().endswith(" ago"))

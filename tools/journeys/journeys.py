@@ -4,7 +4,7 @@ import os
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
-from stage import browser, expect, one, press, read_console, settle, site, text, until
+from stage import browser, expect, one, open_live, press, read_console, settle, site, text, until
 
 
 def overview_follows_the_store(bin_path):
@@ -145,9 +145,7 @@ def nothing_is_replaced_while_an_act_is_confirmed(bin_path):
     """What somebody is about to discard stays where it is."""
     with site(bin_path) as place, browser() as page:
         place.dead_letters("mail", "disk 7 is full", 2)
-        page.get(f"{place.url}/dead")
-        until("the page is live", lambda: "Live" in text(page, ".freshness"))
-        settle(page)
+        open_live(page, f"{place.url}/dead")
         press(page, "Discard")
         place.dead_letters("sms", "no host", 9)
         page.execute_script("""

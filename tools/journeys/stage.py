@@ -148,6 +148,13 @@ def settle(driver):
         "return performance.getEntriesByType('resource').some((entry) => entry.initiatorType === 'fetch')"))
 
 
+def open_live(driver, url):
+    """Opens a page, and waits until it brings itself up to date."""
+    driver.get(url)
+    until("the page is live", lambda: "Live" in text(driver, ".freshness"))
+    settle(driver)
+
+
 def press(driver, label):
     """Presses the button that says so."""
     for button in driver.find_elements(By.CSS_SELECTOR, "button, summary"):

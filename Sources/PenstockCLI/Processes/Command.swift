@@ -172,8 +172,8 @@ struct Command: Sendable {
                     configuration, input: .fileDescriptor(input, closeAfterSpawningProcess: false), output: .sequence,
                     error: .sequence
                 ) { execution -> (error: String, output: KeptOutput) in
-                    let id = execution.processIdentifier.value
                     began()
+                    let id = execution.processIdentifier.value
                     let written = Mutex(0)
                     async let output = Self.read(
                         execution.standardOutput, of: id, into: KeptOutput(bytesMax: keptBytesMax)
@@ -197,8 +197,8 @@ struct Command: Sendable {
                 configuration, input: .fileDescriptor(input, closeAfterSpawningProcess: false),
                 output: .fileDescriptor(output, closeAfterSpawningProcess: false), error: .sequence
             ) { execution -> String in
-                let id = execution.processIdentifier.value
                 began()
+                let id = execution.processIdentifier.value
                 return await Self.read(execution.standardError, of: id, into: tail, passing(of: id).write).text
             }
             return End(status: result.terminationStatus, errorTail: result.closureResult)

@@ -43,10 +43,11 @@ struct Sample: Equatable, Sendable {
 struct Ring: Sendable {
     let stepSeconds: Int64
     let countMax: Int
+    /// What was seen, and when, in seconds: a step that has only begun is shorter than the others.
+    private typealias Look = (sample: Sample, time: Double)
+
     /// The oldest first; `nil`: nobody looked in that step.
-    private(set) var samples: [Sample?] = []
-    /// When each was seen, in seconds: a step that has only begun is shorter than the others.
-    private var times: [Double] = []
+    private var looks: [Look?] = []
     private var lastStep: Int64 = .min
 
     init(stepSeconds: Int64, countMax: Int) {
@@ -57,51 +58,44 @@ struct Ring: Sendable {
     /// Takes what was seen at that moment. Of several in one step the last one stays.
     mutating func record(_ sample: Sample, at now: Timestamp) {
         let step = now.microseconds / (stepSeconds * 1_000_000)
-        let time = Double(now.microseconds) / 1_000_000
-        if step == lastStep, !samples.isEmpty {
-            samples[samples.count - 1] = sample
-            times[times.count - 1] = time
+        let look = (sample, Double(now.microseconds) / 1_000_000)
+        if step == lastStep, !looks.isEmpty {
+            looks[looks.count - 1] = look
             return
         }
         // After a clock was set back, or so far ahead that nothing of the ring is left, it begins anew.
-        if step < lastStep || samples.isEmpty || step - lastStep >= Int64(countMax) {
-            (samples, times) = ([], [])
+        if step < lastStep || looks.isEmpty || step - lastStep >= Int64(countMax) {
+            looks = []
         } else {
-            let missed = Int(step - lastStep) - 1
-            samples += [Sample?](repeating: nil, count: missed)
-            times += [Double](repeating: 0, count: missed)
+            looks += [Look?](repeating: nil, count: Int(step - lastStep) - 1)
         }
-        samples.append(sample)
-        times.append(time)
-        if samples.count > countMax {
-            times.removeFirst(samples.count - countMax)
-            samples.removeFirst(samples.count - countMax)
-        }
+        looks.append(look)
+        if looks.count > countMax { looks.removeFirst(looks.count - countMax) }
         lastStep = step
     }
 
     /// How many messages in a second a number has grown by, from step to step.
     func rates(_ number: KeyPath<Sample, UInt32>) -> [Double?] {
-        samples.indices.map { index in
-            guard index > 0, let now = samples[index], let before = samples[index - 1] else { return nil }
+        looks.indices.map { index in
+            guard index > 0, let now = looks[index], let before = looks[index - 1] else { return nil }
             // A queue that was removed and made again begins at zero, and has not done four thousand million at once.
-            let grown = now[keyPath: number] &- before[keyPath: number]
-            let seconds = times[index] - times[index - 1]
+            let grown = now.sample[keyPath: number] &- before.sample[keyPath: number]
+            let seconds = now.time - before.time
             // A step that has only begun says little.
-            if index == samples.count - 1, seconds < Double(stepSeconds) / 2 { return nil }
+            if index == looks.count - 1, seconds < Double(stepSeconds) / 2 { return nil }
             return grown > UInt32.max / 2 || seconds <= 0 ? nil : Double(grown) / seconds
         }
     }
 
     /// A number, from step to step.
     func values(_ number: KeyPath<Sample, UInt32>) -> [Double?] {
-        samples.map { $0.map { Double($0[keyPath: number]) } }
+        looks.map { $0.map { Double($0.sample[keyPath: number]) } }
     }
 
     /// A number that is not always there, from step to step.
     func values(_ number: KeyPath<Sample, Float>) -> [Double?] {
-        samples.map { sample in
-            guard let value = sample?[keyPath: number], !value.isNaN else { return nil }
+        looks.map { look in
+            guard let value = look?.sample[keyPath: number], !value.isNaN else { return nil }
             return Double(value)
         }
     }

@@ -22,7 +22,6 @@ struct DeadLetterPages {
         var fields: Fields = ["queueShown": queue?.text ?? ""]
         if queue == nil, !visit.mayRead(nil) {
             fields["needsQueue"] = true
-            fields["lookedAt"] = ""
             return visit.page("dead", "Dead letters", in: .dead, fields)
         }
         if let queue { try visit.principal.require(.read, queue) }
@@ -87,7 +86,7 @@ struct DeadLetterPages {
             else {
                 throw Problem.invalid("A group is named by its queue and a message, with the error that was shown.")
             }
-            // To put back in line also what has failed in the same way meanwhile is what somebody wants who has mended it.
+            // A person who has mended the cause wants back in line what has failed of it meanwhile, too.
             let expected = command == .redrive ? nil : try form.count("expected", in: 0...Int.max)
             try visit.principal.require(.read, queue)
             var count = 0

@@ -6,12 +6,8 @@ import PenstockHTTP
 extension Visit {
     /// Throws a problem with status 403 when the visitor may not do that here: for pages that are nothing but a form.
     func requireAct(_ scope: PenstockHTTP.Scope, _ queue: QueueName?) throws(Problem) {
-        if site.isReadOnly { throw Self.changesNothing }
+        if site.isReadOnly { throw Problem(.forbidden, code: "readOnly", "This server changes nothing.") }
         try principal.require(scope, queue)
-    }
-
-    private static var changesNothing: Problem {
-        Problem(.forbidden, code: "readOnly", "This server changes nothing.")
     }
 
     /// Carries out an act, written down before it happens and after it has.

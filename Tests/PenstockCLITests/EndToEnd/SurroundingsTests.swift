@@ -7,14 +7,6 @@ import Testing
 /// What the command makes of its surroundings, and hands on of them.
 @Suite(.timeLimit(.minutes(2)))
 struct SurroundingsTests {
-    /// Runs a script in which `"$0"` is the program.
-    private func run(_ script: String, in tool: Tool) async throws -> (status: TerminationStatus, output: [UInt8]) {
-        let result = try await Subprocess.run(
-            .path("/bin/sh"), arguments: ["-c", script, "\(Tool.path)"], environment: .inherit.updating(tool.variables),
-            workingDirectory: .init(tool.folder), output: .bytes(limit: 1 << 20), error: .discarded)
-        return (result.terminationStatus, result.standardOutput)
-    }
-
     /// Also where a program may raise priorities, as root's may, and threads have other ones than the program.
     @Test(arguments: ["", "--lines"])
     func commandsHaveTheNiceValueOfTheWorker(option: String) async throws {
@@ -24,8 +16,8 @@ struct SurroundingsTests {
         let command = option.isEmpty ? "nice" : "'read -r line; nice >&2; nice > nice; echo ok'"
         let shell = option.isEmpty ? "" : "sh -c "
         let script = "nice; nice -n 3 nice; nice -n 3 \"$0\" work q --max 1 \(option) -- \(shell)\(command)"
-        let found = try await run(script, in: tool)
-        var lines = String(decoding: found.output, as: UTF8.self).split(separator: "\n").map(String.init)
+        let found = try await tool.run(script: script)
+        var lines = found.output.split(separator: "\n").map(String.init)
         if !option.isEmpty {
             let written = try String(contentsOfFile: "\(tool.folder)/nice", encoding: .utf8)
             lines = Array(lines.prefix(2)) + [written.trimmingCharacters(in: .newlines)]
@@ -38,8 +30,8 @@ struct SurroundingsTests {
         try await tool.succeed(["enqueue", "q", "x"])
         let script =
             #"ODD=$(printf 'a\377b') EMPTY= "$0" work q --max 1 -- sh -c 'printf "%s|%s|%s" "$ODD" "${EMPTY-unset}" "$PENSTOCK_SEQUENCE"'"#
-        let found = try await run(script, in: tool)
-        #expect(found.output == [0x61, 0xFF, 0x62] + Array("||1".utf8))
+        let found = try await tool.run(script: script)
+        #expect(found.bytes == [0x61, 0xFF, 0x62] + Array("||1".utf8))
     }
 
     /// Such a name is none that a shell could set.
@@ -47,14 +39,14 @@ struct SurroundingsTests {
     func aVariableWhoseNameBeginsWithADigitIsInNobodysWay(other: String) async throws {
         let tool = try await Tool.withQueue()
         try await tool.succeed(["enqueue", "q", "x"])
-        let found = try await run(
-            #"env 1X=y OTHER="\#(other)" "$0" work q --max 1 -- sh -c 'printf %s "$PENSTOCK_QUEUE"'"#, in: tool)
-        #expect(found.status == .exited(0) && found.output == Array("q".utf8))
+        let found = try await tool.run(
+            script: #"env 1X=y OTHER="\#(other)" "$0" work q --max 1 -- sh -c 'printf %s "$PENSTOCK_QUEUE"'"#)
+        #expect(found.status == .exited(0) && found.output == "q")
     }
 
     @Test func aNameOfAStoreThatIsNoTextIsRefused() async throws {
         let tool = try await Tool.withQueue()
-        let found = try await run(#"PENSTOCK_DB=$(printf 'q\377.db') "$0" queue create one"#, in: tool)
+        let found = try await tool.run(script: #"PENSTOCK_DB=$(printf 'q\377.db') "$0" queue create one"#)
         #expect(found.status == .exited(64))
         #expect(try FileManager.default.contentsOfDirectory(atPath: tool.folder).filter { $0.hasPrefix("q") } == [])
     }
@@ -75,7 +67,7 @@ struct SurroundingsTests {
     @Test func aFollowedLogEndsWithItsReader() async throws {
         let tool = try await Tool.withQueue()
         try await tool.succeed(["enqueue", "q", "x"])
-        let found = try await run(#""$0" log q --follow --last 1 | head -n 1"#, in: tool)
+        let found = try await tool.run(script: #""$0" log q --follow --last 1 | head -n 1"#)
         #expect(found.status == .exited(0) && !found.output.isEmpty)
     }
 }

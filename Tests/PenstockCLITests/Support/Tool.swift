@@ -71,9 +71,14 @@ struct Tool: Sendable {
         try await run(Self.path, arguments, input: input)
     }
 
+    /// Runs a script in which `"$0"` is the program, and `"$@"` its arguments.
+    func run(script: String, _ arguments: [String] = [], input: [UInt8]? = nil) async throws -> Outcome {
+        try await run("/bin/sh", ["-c", script, "\(Self.path)"] + arguments, input: input)
+    }
+
     /// Runs the program to its end, without a standard output.
     func runWithoutOutput(_ arguments: [String], input: [UInt8]? = nil) async throws -> Outcome {
-        try await run("/bin/sh", ["-c", "exec \"$0\" \"$@\" >&-", "\(Self.path)"] + arguments, input: input)
+        try await run(script: "exec \"$0\" \"$@\" >&-", arguments, input: input)
     }
 
     /// Runs the program to its end. Its standard output is a pipe whose reader has ended.
