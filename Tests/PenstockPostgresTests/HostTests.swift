@@ -128,13 +128,20 @@ struct HostTests {
         #expect(!FileManager.default.fileExists(atPath: folder))
     }
 
+    /// A folder that is there with all its files at once: the stores of other tests remove folders that nobody uses at any time.
+    private func left(at path: String, _ names: [String]) throws {
+        let made = FileManager.default.temporaryDirectory.appending(path: "left-\(UUID())").path
+        try FileManager.default.createDirectory(
+            atPath: made, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
+        for name in names { try Data("another process's".utf8).write(to: URL(filePath: "\(made)/\(name)")) }
+        try FileManager.default.moveItem(atPath: made, toPath: path)
+    }
+
     @Test func aFolderThatADeadProcessHasLeftIsRemoved() async throws {
         var host = SameHost(server, address)
         let folder = try #require(host?.folder.folder.path)
         host = nil
-        try FileManager.default.createDirectory(
-            atPath: folder, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
-        try Data("another process's".utf8).write(to: URL(filePath: folder + "/store"))
+        try left(at: folder, ["store"])
         // A few of all that are there at a time.
         try await eventually {
             let other = try HostFolder(of: "none \(UUID())")
@@ -150,25 +157,20 @@ struct HostTests {
         host = nil
         let own = URL(filePath: folder).deletingLastPathComponent().path
         let elsewhere = FileManager.default.temporaryDirectory.appending(path: "elsewhere-\(UUID())").path
-        try FileManager.default.createDirectory(atPath: elsewhere, withIntermediateDirectories: false)
         defer { try? FileManager.default.removeItem(atPath: elsewhere) }
         let link = own + "/link-\(UUID())"
         let strange = own + "/strange-\(UUID())"
         defer { for path in [link, strange] { try? FileManager.default.removeItem(atPath: path) } }
+        let names = ["precious", "writers-3", "store"]
+        for place in [elsewhere, strange] { try left(at: place, names) }
         try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: elsewhere)
-        try FileManager.default.createDirectory(atPath: strange, withIntermediateDirectories: false)
-        for place in [elsewhere, strange] {
-            for name in ["precious", "writers-3", "store"] {
-                try Data().write(to: URL(filePath: "\(place)/\(name)"))
-            }
-        }
         // A few of all that are there at a time.
         try await eventually {
             try HostFolder(of: "none \(UUID())").leave()
             return !FileManager.default.fileExists(atPath: strange + "/writers-3")
         }
         #expect(FileManager.default.fileExists(atPath: strange + "/precious"))
-        for name in ["precious", "writers-3", "store"] {
+        for name in names {
             #expect(FileManager.default.fileExists(atPath: "\(elsewhere)/\(name)"))
         }
     }
