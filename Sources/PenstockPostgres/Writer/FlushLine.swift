@@ -15,11 +15,11 @@ final class FlushLine: Sendable {
         let mark: CommitMark
         /// What other processes of this machine had asked for.
         var requests: [PostedRequest] = []
-        /// The life of the server that has it.
-        var life: ServerLife?
+        /// The life of the server to which the writer's connection leads that has written it.
+        let life: ServerLife
         fileprivate var deadline = ContinuousClock.now
 
-        init(jobs: [any Job], mark: CommitMark, requests: [PostedRequest] = [], life: ServerLife? = nil) {
+        init(jobs: [any Job], mark: CommitMark, requests: [PostedRequest] = [], life: ServerLife) {
             self.jobs = jobs
             self.mark = mark
             self.requests = requests
@@ -96,7 +96,7 @@ final class FlushLine: Sendable {
     // MARK: The thread
 
     private func run() {
-        var connection = Known()
+        var connection: Known?
         while true {
             bell.wait()
             let entries = take()
@@ -108,26 +108,35 @@ final class FlushLine: Sendable {
         }
     }
 
-    /// A connection, and the writers' connections of which it is known to lead to the same server.
+    /// A connection, and the writers' connections of which it is known to lead to the same life of a server.
+    ///
+    /// A mark that is there does not say that: a server that was promoted has those of the one before, to which a writer's connection
+    /// may lead still.
     private struct Known {
-        var server: ServerConnection?
+        var server: ServerConnection
+        let life: ServerLife
         var writers: Set<Int64> = []
+
+        func leads(where entry: Entry) -> Bool { entry.life == life && writers.contains(entry.mark.writer) }
+
+        mutating func note(_ entries: [Entry]) {
+            for entry in entries where entry.life == life { writers.insert(entry.mark.writer) }
+        }
     }
 
-    private func flush(_ entries: [Entry], _ known: inout Known) {
+    private func flush(_ entries: [Entry], _ connection: inout Known?) {
         var left = entries
         var backoff = Backoff(random: random)
         while let deadline = left.map(\.deadline).min() {
             do {
-                let isNew = known.server == nil
-                let server = try known.server ?? connected()
-                if isNew { known = Known(server: server) }
+                let isNew = connection == nil
+                let known = try connection ?? connected()
+                connection = known
+                let server = known.server
                 server.deadline = max(deadline, .now) + .seconds(1)
-                let lost = try left.filter { entry in
-                    try !known.writers.contains(entry.mark.writer) && !entry.mark.isThere(server)
-                }
+                let lost = try left.filter { try !known.leads(where: $0) && !$0.mark.isThere(server) }
                 if lost.isEmpty {
-                    known.writers.formUnion(left.map(\.mark.writer))
+                    connection?.note(left)
                     let failure = try Self.commit(server, sessions.address, timings) {
                         _ = try $0.run(prepared: Self.record, [])
                     }
@@ -138,11 +147,11 @@ final class FlushLine: Sendable {
                     for entry in lost { finish(entry, unknown(nil)) }
                     left.removeAll { entry in lost.contains { $0.mark.number == entry.mark.number } }
                 } else {
-                    known = Known()
+                    connection = nil
                 }
             } catch {
-                if let server = known.server { sessions.abandon(server) }
-                known = Known()
+                if let server = connection?.server { sessions.abandon(server) }
+                connection = nil
                 let late = left.filter { $0.deadline <= .now }
                 for entry in late { finish(entry, unknown(error)) }
                 left.removeAll { entry in late.contains { $0.mark.number == entry.mark.number } }
@@ -154,12 +163,12 @@ final class FlushLine: Sendable {
     private static let record = "penstock_flush"
 
     /// A connection whose transactions wait for the disk and the standbys.
-    private func connected() throws -> ServerConnection {
+    private func connected() throws -> Known {
         let server = try sessions.connect(waitsForStandbys: true)
         try server.run("SET synchronous_commit = on")
         // A small record of the log, in a transaction of its own.
         try server.prepare(Self.record, "SELECT pg_logical_emit_message(true, 'penstock', '')", types: [])
-        return server
+        return Known(server: server, life: try ServerLife(server))
     }
 
     /// Waits until all that was committed is on the disk of a server, and on the standbys that it waits for.
@@ -187,8 +196,7 @@ final class FlushLine: Sendable {
         for job in entry.jobs { job.finish(failure) }
     }
 
-    private func tell(_ requests: [PostedRequest], _ life: ServerLife?) {
-        guard let life else { return }
+    private func tell(_ requests: [PostedRequest], _ life: ServerLife) {
         for request in requests { slots?.finish(request.taken, answer: life.stamped(request.answer)) }
     }
 

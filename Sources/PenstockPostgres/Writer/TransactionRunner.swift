@@ -107,18 +107,19 @@ final class TransactionRunner {
         if isFlushed { return accepted(receipts).forEach { $0.finish(nil) } }
         // A mark of this process's own, behind that, says of whichever server has it that it has that as well.
         number += 1
-        var mark: CommitMark?
+        var own: (mark: CommitMark, life: ServerLife)?
         let isThere = connection.ask(until: writer.firstDeadline ?? .now) { [self] connection in
             guard try answers.find(slot: request.slot, ticket: request.ticket, connection) != nil,
                 let session = self.connection.session
             else { return false }
-            let own = CommitMark(writer: session.row, number: number)
-            try own.write(connection)
-            mark = own
+            let mark = CommitMark(writer: session.row, number: number)
+            try mark.write(connection)
+            own = (mark, session.life)
             return true
         }
-        switch (isThere, mark) {
-        case (true, let mark?): answer(accepted(receipts), FlushLine.Entry(jobs: [], mark: mark))
+        switch (isThere, own) {
+        case (true, let own?):
+            answer(accepted(receipts), FlushLine.Entry(jobs: [], mark: own.mark, life: own.life))
         // The server that had it was given up for another one, which does not: it is still to be done.
         case (false, _): break
         default: accepted(receipts).forEach { $0.finish(ServerFailures.unknown(address, nil)) }

@@ -119,4 +119,45 @@ struct StandbyFaultTests {
         try? await store.close()
         try await other.close()
     }
+
+    /// The connection that waits for the disk has found the server that was promoted; the one that writes has not, and the primary of
+    /// yesterday goes on.
+    @Test func whatOnlyThePrimaryOfYesterdayHasIsNotAcknowledged() async throws {
+        var options = PostgresStore.Options()
+        options.busyMax = .seconds(20)
+        let store = try await PostgresStore.open(url: servers.address(of: [standby, primary]), options: options)
+        let queue = try QueueName("mail")
+        try await store.configure(queue, .create(QueuePolicy(), ifAbsent: true))
+        func enqueue(_ text: String) async throws -> Receipt {
+            try await store.enqueue([NewMessage(payload: Array(text.utf8))], to: queue, durability: .powerLoss)[0]
+        }
+        func log(of node: FaultyServers.Node) async throws -> [String] {
+            try await servers.ask(
+                node, "SELECT convert_from(payload, 'UTF8') FROM penstock.penstock_log ORDER BY sequence")
+        }
+        _ = try await enqueue("first")
+        let flush = try #require(
+            try await servers.ask(
+                primary,
+                """
+                SELECT pid FROM pg_stat_activity
+                WHERE query LIKE '%pg_logical_emit_message(true, ''penstock''%' AND pid <> pg_backend_pid()
+                """
+            ).first)
+        // What the standby has is not confirmed, and asked for anew where it was promoted.
+        try await servers.command("kill", "-STOP", flush)
+        async let second = enqueue("second")
+        while try await log(of: standby).count < 2 { await Task.yield() }
+        try await servers.promote(standby)
+        #expect(try await second.durability == .powerLoss)
+
+        do {
+            let receipt = try await enqueue("third")
+            #expect(try await log(of: standby).contains("third"), "acknowledged, and not there: \(receipt)")
+        } catch let error as PenstockError {
+            #expect(error.code == .outcomeUnknown)
+            #expect(try await log(of: primary).contains("third"), "the writer had found the one that was promoted")
+        }
+        try await store.close()
+    }
 }
