@@ -33,13 +33,23 @@ public struct WorkflowQuery: Sendable {
     public var name: WorkflowName?
     /// Only those that come after the one with this ``WorkflowRecord/id``: the cursor to page with.
     public var after: Int64?
+    /// Only those that come before the one with this ``WorkflowRecord/id``: the cursor to page back with, from
+    /// ``MessageQuery/End/last``.
+    public var preceding: Int64?
+    /// Which end to take `limit` workflows from. They are given in the order in which they were started either way.
+    public var end: MessageQuery.End
     /// How many at most, up to ``Limits/rowsMax``.
     public var limit: Int
 
     /// Makes a query: every workflow, oldest first, a hundred at a time.
-    public init(name: WorkflowName? = nil, after: Int64? = nil, limit: Int = 100) {
+    public init(
+        name: WorkflowName? = nil, after: Int64? = nil, preceding: Int64? = nil, end: MessageQuery.End = .first,
+        limit: Int = 100
+    ) {
         self.name = name
         self.after = after
+        self.preceding = preceding
+        self.end = end
         self.limit = limit
     }
 

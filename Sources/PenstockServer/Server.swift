@@ -48,7 +48,7 @@ struct Server {
         let dashboard = self.dashboard
         let requests = RequestTimes()
         let router = router(dashboard, requests)
-        OtherMethods.add(to: router)
+        OtherMethods.add(to: router, problemPage: dashboard.problemPage)
         let responder = router.buildResponder()
         let coalescing = coalescing(requests)
         var services = listen.map { address in
@@ -81,7 +81,7 @@ struct Server {
         router.add(middleware: requests)
         if let tracer { router.add(middleware: RequestSpans(tracer: tracer)) }
         router.add(middleware: ProblemResponses())
-        router.add(middleware: DoorChecks(checks, unknownPath: dashboard.unknownPage))
+        router.add(middleware: DoorChecks(checks, problemPage: dashboard.problemPage))
         SQS(store: store, tokens: tokens).add(to: router)
         Health(store: store).add(to: router)
         Metrics(store: store, file: health?.filePath, requests: requests).add(to: router)

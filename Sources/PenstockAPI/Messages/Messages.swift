@@ -30,19 +30,14 @@ struct Messages: Sendable {
         let queue = try context.parameters.queue()
         try context.principal.require(.read, queue)
         let parameters = try QueryParameters(request, known: Self.listParameters)
-        let last = try parameters.count("last", in: Bounds.pageRange)
-        if last != nil, parameters.has("limit") {
-            throw Problem.invalid("'last' and 'limit' both say how many; leave one of them out.")
-        }
-        if last == nil, parameters.has("preceding") { throw Problem.invalid("'preceding' goes with 'last'.") }
+        let (end, limit) = try parameters.end()
         let (now, withAttempts) = (time.now, try parameters.flag("attempts"))
         let page = try await store.storage.messages(
             MessageQuery(
                 queue: queue, group: parameters.text("group"), matching: try Self.filter(parameters),
                 states: try parameters.value("state", Self.states), after: try parameters.sequence("after"),
                 preceding: try parameters.sequence("preceding"), since: try parameters.time("since", now: now),
-                before: try parameters.time("before", now: now), end: last == nil ? .first : .last,
-                limit: try last ?? parameters.count("limit", in: Bounds.pageRange) ?? 100,
+                before: try parameters.time("before", now: now), end: end, limit: limit,
                 withPayload: try parameters.flag("payload"), withAttempts: withAttempts))
         return .page(
             "messages", page.map { $0.json(withAttempts: withAttempts) }, next: page.next.map { .integer($0.rawValue) })

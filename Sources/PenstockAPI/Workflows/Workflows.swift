@@ -43,13 +43,15 @@ struct Workflows: Sendable {
     }
 
     @Sendable private func list(_ request: Request, _ context: ServerContext) async throws -> Response {
-        let parameters = try QueryParameters(request, known: ["after", "limit"])
+        let parameters = try QueryParameters(request, known: ["after", "preceding", "last", "limit"])
         try context.principal.require(.read, nil)
+        let (end, limit) = try parameters.end()
         let workflows = try await store.storage.workflows(
             WorkflowQuery(
                 after: try parameters.sequence("after")?.rawValue,
-                limit: try parameters.count("limit", in: Bounds.pageRange) ?? 100))
-        return .page("workflows", workflows.map(\.json), next: workflows.last.map { .integer($0.id) })
+                preceding: try parameters.sequence("preceding")?.rawValue, end: end, limit: limit))
+        let farthest = end == .last ? workflows.first : workflows.last
+        return .page("workflows", workflows.map(\.json), next: farthest.map { .integer($0.id) })
     }
 
     @Sendable private func show(_ request: Request, _ context: ServerContext) async throws -> Response {

@@ -68,6 +68,17 @@ enum WorkflowLifeRules {
         #expect(both.map(\.state) == [.failed, .done])
         #expect(try await store.workflows(WorkflowQuery(after: both.first?.id)).map(\.name.text) == ["second"])
         #expect(try await store.workflows(WorkflowQuery(limit: 1)).map(\.name) == [.flow])
+        // From the end, and back.
+        func last(_ limit: Int, after: Int64? = nil, preceding: Int64? = nil) async throws -> [String] {
+            try await store.workflows(WorkflowQuery(after: after, preceding: preceding, end: .last, limit: limit))
+                .map(\.name.text)
+        }
+        #expect(try await last(1) == ["second"])
+        #expect(try await last(2) == [WorkflowName.flow.text, "second"])
+        #expect(try await last(2, preceding: both.last?.id) == [WorkflowName.flow.text])
+        #expect(try await last(2, after: both.first?.id, preceding: both.last?.id).isEmpty)
+        #expect(try await store.workflows(WorkflowQuery(preceding: both.last?.id)).map(\.name) == [.flow])
+        #expect(try await store.workflows(WorkflowQuery(name: .flow, preceding: both.first?.id)).isEmpty)
     }
 
     static func cancelled(_ bench: Bench) async throws {

@@ -20,35 +20,36 @@ struct LogPages {
 
     @Sendable private func show(_ visit: Visit) async throws -> Response {
         let queue = try visit.queue()
-        let query = try visit.query(["after", "last"])
+        let query = try visit.query(PagePlace.names.union(["last"]))
         let last = try query.count("last", in: 1...Self.rowCountMax) ?? 50
-        let after = try query.sequence("after")
+        let place = try PagePlace(query)
         let storage = visit.site.store.storage
-        let page =
-            if let after {
-                try await storage.log(LogQuery(queue: queue, .after(after), limit: last))
-            } else {
-                try await storage.logEnd(of: queue, count: last)
-            }
+        let accepted = try await storage.log(LogQuery(queue: queue, .last(0), limit: 1)).accepted
+        let page = try await storage.messages(
+            MessageQuery(
+                queue: queue, after: place.after.map { SequenceNumber($0) },
+                preceding: place.preceding.map { SequenceNumber($0) }, end: place.end, limit: last, withPayload: true))
         var fields = try await Self.fields(queue, visit, ReplayPlan())
         fields["rows"] = page.records.reversed().map { record -> Fields in
-            [
+            let payload = record.payload ?? []
+            return [
                 "sequence": "\(record.sequence)", "link": Link.message(record.sequence),
                 "time": Shown.time(record.enqueuedAt, visit.now) ?? [:],
-                "payload": Escape.bytes(record.payload.prefix(Self.rowBytesMax)),
-                "isCut": record.payload.count > Self.rowBytesMax, "bytes": Shown.bytes(record.payload.count),
-                "headers": record.headers.count,
+                "payload": Escape.bytes(payload.prefix(Self.rowBytesMax)),
+                "isCut": payload.count > Self.rowBytesMax, "bytes": Shown.bytes(payload.count),
             ]
         }
         fields["hasRows"] = !page.records.isEmpty
-        fields["accepted"] = Shown.count(page.accepted)
+        fields["accepted"] = Shown.count(accepted)
         fields["last"] = last
-        if let after { fields["afterShown"] = "\(after)" }
-        if !page.isAtEnd, let end = page.records.last {
-            fields["newer"] = Link.page("\(Link.queue(queue))/log", ["after": "\(end.sequence)", "last": "\(last)"])
-        }
+        if let after = place.after { fields["afterShown"] = "\(after)" }
+        fields.merge(
+            place.links(of: page) { parameters in
+                Link.page("\(Link.queue(queue))/log", parameters.map { ($0.key, $0.value) } + [("last", "\(last)")])
+            }
+        ) { $1 }
         return visit.page(
-            "log", "Log of \(queue)", in: .overview, following: after == nil ? .queue(queue) : .still, fields)
+            "log", "Log of \(queue)", in: .overview, following: place.isNewest ? .queue(queue) : .still, fields)
     }
 
     /// Says which messages a replay would put in line, and asks.

@@ -15,7 +15,7 @@ struct MessagesPage {
     }
 
     @Sendable private func show(_ visit: Visit) async throws -> Response {
-        let query = try visit.query(MessageSearch.names.union(["preceding", "after"]))
+        let query = try visit.query(MessageSearch.names.union(PagePlace.names))
         let search = try MessageSearch(query, now: visit.now)
         // Of a store of which a visitor may see a part, messages are found by their queue.
         if search.queue == nil, !visit.mayRead(nil) {
@@ -23,30 +23,22 @@ struct MessagesPage {
             return visit.page("messages", "Messages", in: .messages, fields)
         }
         if let queue = search.queue { try visit.principal.require(.read, queue) }
-        let after = try query.sequence("after")
+        let place = try PagePlace(query)
         var question = search.query
         question.limit = Self.rowCountMax
         question.lookMax = Self.lookCountMax
-        question.after = after
-        question.preceding = try query.sequence("preceding")
-        question.end = after == nil ? .last : .first
+        question.after = place.after.map { SequenceNumber($0) }
+        question.preceding = place.preceding.map { SequenceNumber($0) }
+        question.end = place.end
         let page = try await visit.site.store.storage.messages(question)
         var fields = Self.fields(search, [:], visit)
         fields["rows"] = page.records.reversed().map { MessageRows.row($0, visit.now) }
         fields["hasRows"] = !page.records.isEmpty
-        // A page that was found from its old end goes on to newer ones, and the other way round.
-        let (first, last) = (page.records.first?.sequence, page.records.last?.sequence)
-        // A visitor may ask for any number, the largest one included.
-        let older = after == nil ? page.next : first ?? after.map { SequenceNumber(min($0.rawValue, .max - 1) + 1) }
-        let newer = after == nil ? (question.preceding == nil ? nil : last ?? question.preceding) : page.next
-        if let older { fields["older"] = search.link(["preceding": "\(older)"]) }
-        if let newer { fields["newer"] = search.link(["after": "\(newer)"]) }
-        if question.preceding != nil || after != nil { fields["newest"] = search.link([:]) }
+        fields.merge(place.links(of: page, search.link)) { $1 }
         if page.next != nil, page.records.count < Self.rowCountMax {
             fields["looked"] = Shown.count(Self.lookCountMax)
         }
-        let isNewest = question.preceding == nil && after == nil
-        let following: Freshness = isNewest ? search.queue.map { .queue($0) } ?? .all : .still
+        let following: Freshness = place.isNewest ? search.queue.map { .queue($0) } ?? .all : .still
         return visit.page("messages", "Messages", in: .messages, following: following, fields)
     }
 

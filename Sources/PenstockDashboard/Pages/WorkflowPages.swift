@@ -17,17 +17,24 @@ struct WorkflowPages {
 
     @Sendable private func list(_ visit: Visit) async throws -> Response {
         try visit.principal.require(.read, nil)
-        let query = try visit.query(["after"])
-        let after = try query.count("after", in: 0...Int.max)
-        let records = try await visit.site.store.storage.workflows(
-            WorkflowQuery(after: after.map(Int64.init), limit: Self.rowCountMax))
+        let place = try PagePlace(try visit.query(PagePlace.names))
+        // One more than is shown tells whether there are others.
+        let found = try await visit.site.store.storage.workflows(
+            WorkflowQuery(
+                after: place.after, preceding: place.preceding, end: place.end, limit: Self.rowCountMax + 1))
+        let records = place.end == .last ? found.suffix(Self.rowCountMax) : found.prefix(Self.rowCountMax)
+        let farthest = place.end == .last ? records.first : records.last
         var fields: Fields = [
-            "rows": records.map { row($0, visit.now) }, "hasRows": !records.isEmpty, "isFirst": after == nil,
+            "rows": records.reversed().map { row($0, visit.now) }, "hasRows": !records.isEmpty,
+            "isNewest": place.isNewest,
         ]
-        if records.count == Self.rowCountMax, let last = records.last {
-            fields["after"] = Link.page("/workflows", ["after": "\(last.id)"])
-        }
-        return visit.page("workflows", "Workflows", in: .workflows, following: .all, fields)
+        fields.merge(
+            place.links(
+                first: records.first?.id, last: records.last?.id, next: found.count > records.count ? farthest?.id : nil
+            ) { Link.page("/workflows", $0) }
+        ) { $1 }
+        return visit.page(
+            "workflows", "Workflows", in: .workflows, following: place.isNewest ? .all : .still, fields)
     }
 
     @Sendable private func show(_ visit: Visit) async throws -> Response {

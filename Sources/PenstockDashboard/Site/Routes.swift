@@ -44,15 +44,11 @@ struct Routes {
         do {
             return try await show(visit)
         } catch {
-            guard let problem = Problem(known: error) else { throw error }
+            guard let problem = Problem(known: error, advice: .pages) else { throw error }
             if problem.status.kind == .serverError {
                 visit.context.logger.error("A page failed: \(problem.detail)", metadata: ["code": "\(problem.code)"])
             }
-            var page = visit.page(
-                "problem", problem.status.reasonPhrase, in: nil, status: problem.status,
-                ["heading": problem.status.reasonPhrase, "detail": problem.detail])
-            problem.describeWait(in: &page.headers)
-            return page
+            return visit.page(problem)
         }
     }
 }

@@ -32,7 +32,7 @@ extension Visit {
             await note(entry, said, isDone: true)
             return said
         } catch {
-            await note(entry, Problem(known: error)?.detail ?? "It failed.", isDone: false)
+            await note(entry, Problem(known: error, advice: .pages)?.detail ?? "It failed.", isDone: false)
             throw error
         }
     }

@@ -37,6 +37,14 @@ extension Visit {
         + "form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 
     /// A page of the site.
+    func page(_ problem: Problem) -> Response {
+        var page = page(
+            "problem", problem.status.reasonPhrase, in: nil, status: problem.status,
+            ["heading": problem.status.reasonPhrase, "detail": problem.detail])
+        problem.describeWait(in: &page.headers)
+        return page
+    }
+
     func page(
         _ template: String, _ title: String, in section: Section?, following freshness: Freshness = .still,
         status: HTTPResponse.Status = .ok, _ fields: Fields

@@ -6,19 +6,19 @@ package protocol DoorCheck: Sendable {
     func refusal(of request: Request, _ context: inout ServerContext) -> Response?
 }
 
+/// The answer to somebody who looks for a page where there is none; `nil`: the problem is told as it is to a program.
+package typealias ProblemPage = @Sendable (Problem, Request, ServerContext) -> Response?
+
 /// The checks at the door, one after the other, and what is told whoever passes them and asks for a path that there is not.
 ///
 /// They wait for nothing, and are one step of each request and not several: a request that waits keeps a kilobyte for every step.
 package struct DoorChecks: RouterMiddleware {
-    /// The answer to a request for a path that there is not; `nil`: it is told so as a program is.
-    package typealias UnknownPath = @Sendable (Request, ServerContext) -> Response?
-
     private let checks: [any DoorCheck]
-    private let unknownPath: UnknownPath
+    private let problemPage: ProblemPage
 
-    package init(_ checks: [any DoorCheck], unknownPath: @escaping UnknownPath = { _, _ in nil }) {
+    package init(_ checks: [any DoorCheck], problemPage: @escaping ProblemPage = { _, _, _ in nil }) {
         self.checks = checks
-        self.unknownPath = unknownPath
+        self.problemPage = problemPage
     }
 
     package func handle(
@@ -29,8 +29,10 @@ package struct DoorChecks: RouterMiddleware {
         do {
             return try await next(request.inviting(by: context), context)
         } catch let error as HTTPError where error.status == .notFound {
-            if let answer = unknownPath(request, context) { return answer }
-            throw error
+            guard let problem = Problem(known: error), let page = problemPage(problem, request, context) else {
+                throw error
+            }
+            return page
         }
     }
 

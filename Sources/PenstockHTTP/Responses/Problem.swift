@@ -37,15 +37,14 @@ package struct Problem: Error, HTTPResponseError, Sendable {
 
     /// What `error` is to somebody who speaks HTTP.
     package init(_ error: PenstockError) {
-        self.init(asThrown: error)
-        detail = HTTPAdvice.instead(of: detail)
+        self.init(asThrown: error, advice: .http)
     }
 
-    /// What `error` is to a client that is Penstock's own, and throws it where a command may say it.
-    package init(asThrown error: PenstockError) {
+    /// What `error` is to a client that is Penstock's own, and throws it where a command may say it; or to those for whom `advice` is.
+    package init(asThrown error: PenstockError, advice: Advice = .command) {
         let status = Self.status(of: error.code)
         self.init(
-            status, code: error.code.rawValue, error.message,
+            status, code: error.code.rawValue, advice.instead(of: error.message),
             retryAfterSeconds: status == .serviceUnavailable || status == .tooManyRequests ? 1 : nil)
     }
 
@@ -69,10 +68,10 @@ package struct Problem: Error, HTTPResponseError, Sendable {
     }
 
     /// What any error is to somebody who speaks HTTP; `nil` when it is not one that a request may meet.
-    package init?(known error: any Error) {
+    package init?(known error: any Error, advice: Advice = .http) {
         switch error {
         case let problem as Problem: self = problem
-        case let error as PenstockError: self.init(error)
+        case let error as PenstockError: self.init(asThrown: error, advice: advice)
         case is CancellationError:
             self.init(
                 .serviceUnavailable, code: "closed", "The server is about to stop; ask again.", retryAfterSeconds: 1)

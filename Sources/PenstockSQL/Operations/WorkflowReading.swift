@@ -18,10 +18,12 @@ package enum WorkflowReading {
         if let name = query.name {
             records = try connection.all(selectNamed, .text(name.text), read: record)
             guard !records.isEmpty else { throw PenstockError.unknown(name) }
-            if let after = query.after { records.removeAll { $0.id <= after } }
+            records.removeAll { $0.id <= query.after ?? .min || $0.id >= query.preceding ?? .max }
         } else {
-            let limit = Int64(min(query.limit, Limits.rowsMax))
-            records = try connection.all(selectPage, .integer(query.after ?? 0), .integer(limit), read: record)
+            records = try connection.all(
+                query.end == .first ? selectFirst : selectLast, .integer(query.after ?? 0),
+                .integer(query.preceding ?? .max), .integer(Int64(min(query.limit, Limits.rowsMax))), read: record)
+            if query.end == .last { records.reverse() }
         }
         for index in records.indices {
             let counts = try connection.all(countStates, .integer(records[index].id)) { row in
@@ -124,8 +126,14 @@ package enum WorkflowReading {
         """
     private static let selectNamed = Query(
         "SELECT id, name, started_at, cancelled_at FROM penstock_workflow WHERE name = ?1")
-    private static let selectPage = Query(
-        "SELECT id, name, started_at, cancelled_at FROM penstock_workflow WHERE id > ?1 ORDER BY id LIMIT ?2")
+    private static let selectFirst = Query(
+        "SELECT id, name, started_at, cancelled_at FROM penstock_workflow WHERE id > ?1 AND id < ?2 ORDER BY id LIMIT ?3"
+    )
+    private static let selectLast = Query(
+        """
+        SELECT id, name, started_at, cancelled_at FROM penstock_workflow WHERE id > ?1 AND id < ?2
+        ORDER BY id DESC LIMIT ?3
+        """)
     private static let countStates = Query(
         """
         SELECT \(state) AS state, count(*)

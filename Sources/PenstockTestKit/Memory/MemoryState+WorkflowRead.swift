@@ -4,9 +4,10 @@ extension MemoryState {
     func workflows(_ query: WorkflowQuery) throws(PenstockError) -> [WorkflowRecord] {
         try query.validate()
         if let name = query.name { _ = try workflow(name) }
-        return workflows.filter { query.name == nil || $0.key == query.name }
-            .filter { $0.value.id > query.after ?? 0 }
-            .sorted { $0.value.id < $1.value.id }.prefix(query.limit)
+        let found = workflows.filter { query.name == nil || $0.key == query.name }
+            .filter { $0.value.id > query.after ?? 0 && $0.value.id < query.preceding ?? .max }
+            .sorted { $0.value.id < $1.value.id }
+        return (query.end == .first ? found.prefix(query.limit) : found.suffix(query.limit))
             .map { name, workflow in
                 let states = workflow.tasks.values.compactMap { messages[$0]?.state }
                 return WorkflowRecord(

@@ -62,9 +62,10 @@ extension TaskPlace: WireValue {
 }
 
 extension WorkflowQuery: WireValue {
-    package func write(to writer: inout WireWriter) { writer(name, after, limit) }
+    package func write(to writer: inout WireWriter) { writer(name, after, preceding, end, limit) }
     package init(from reader: inout WireReader) throws {
-        self.init(name: try reader(), after: try reader(), limit: try reader())
+        self.init(
+            name: try reader(), after: try reader(), preceding: try reader(), end: try reader(), limit: try reader())
     }
 }
 

@@ -33,6 +33,8 @@ struct WorkflowTests {
         #expect(lines.contains { $0.hasPrefix("mail") && $0.hasSuffix("charge, pack") }, "\(lines)")
         #expect(try await tool.succeed(["workflow", "list"]).lines.count == 2)
         #expect(try await tool.succeed(["workflow", "list", "--json"]).object()["workflow"].text == "order-17")
+        #expect(try await tool.succeed(["workflow", "list", "--last", "1", "--json"]).objects().count == 1)
+        try await tool.fail(["workflow", "list", "--last", "0"], with: 64, saying: "--last")
         #expect(try await tool.succeed(["show", "1", "--payload"]).output == #"{"b": [1, 2.5, null], "a": "x/y"}"#)
         #expect(try await tool.succeed(["show", "3", "--payload"]).bytes == [0xFF, 0])
         #expect(try await tool.succeed(["status", "--json"]).object()["queues"][0]["depths"]["pending"].number == 4)

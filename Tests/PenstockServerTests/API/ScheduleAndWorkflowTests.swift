@@ -82,6 +82,14 @@ import Testing
             #expect(tasks?.map { $0["state"] as? String } == ["done", "ready"])
             let list = try await server.send("GET", "/v1/workflows").json()
             #expect((list["workflows"] as? [[String: Any]])?.map { $0["workflow"] as? String } == ["w"])
+            let only = try #require(list["next"] as? Int)
+            let last = try await server.send("GET", "/v1/workflows?last=5&preceding=\(only + 1)").json()
+            #expect((last["workflows"] as? [[String: Any]])?.count == 1 && last["next"] as? Int == only)
+            let none = try await server.send("GET", "/v1/workflows?last=5&preceding=\(only)").json()
+            #expect((none["workflows"] as? [[String: Any]])?.isEmpty == true && none["next"] is NSNull)
+            for query in ["preceding=2", "last=0", "last=1001", "last=1&limit=1", "preceding=x&last=1"] {
+                #expect(try await server.send("GET", "/v1/workflows?\(query)").status == 400, "\(query)")
+            }
             #expect(try await server.send("POST", "/v1/workflows/w/cancel").json()["cancelled"] as? Int == 1)
             #expect(try await server.send("GET", "/v1/workflows/w").json()["state"] as? String == "cancelled")
             #expect(try await server.send("GET", "/v1/workflows/x").status == 404)

@@ -35,6 +35,7 @@ import Testing
                 "/messages?preceding=1&after=",
                 "/messages?state=dead&after=", "/messages?key=k&after=", "/messages?queue=mail&text=x&preceding=",
                 "/dead?preceding=", "/?page=", "/queues/mail/log?after=", "/queues/mail/log?last=",
+                "/queues/mail/log?preceding=", "/workflows?preceding=", "/workflows?after=1&preceding=",
                 "/queues/mail/replay?count=", "/workflows?after=", "/workflows/build?after=", "/messages/",
             ] { try await reach(server, path + number) }
             try await reach(server, "/messages/\(number)/payload")
@@ -111,11 +112,12 @@ import Testing
     }
 
     /// Behind the last number that there can be the way back begins as anywhere else.
-    @Test func theWayBackBeginsAtTheLastNumber() async throws {
+    @Test(arguments: ["/messages", "/queues/mail/log"])
+    func theWayBackBeginsAtTheLastNumber(path: String) async throws {
         let store = PenstockStore(TestDatabase().open())
         try await store.queue("mail").enqueue([NewMessage(payload: [1])])
         try await TestServer.run(store: store) { server in
-            let page = try await server.page("/messages?after=9223372036854775807")
+            let page = try await server.page("\(path)?after=9223372036854775807")
             #expect(page.status == 200)
             let older = try #require(page.text.firstMatch(of: /href="([^"]*preceding=[^"]*)"/)).1
             let link = String(older).replacing("&amp;", with: "&")

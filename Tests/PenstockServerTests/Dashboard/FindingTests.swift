@@ -33,14 +33,15 @@ import Testing
             .map { String($0.1).replacing("&amp;", with: "&") }
     }
 
-    @Test func pagesGoBothWaysAndShowEachMessageOnce() async throws {
+    @Test(arguments: ["/messages?queue=mail", "/queues/mail/log"])
+    func pagesGoBothWaysAndShowEachMessageOnce(path: String) async throws {
         let store = PenstockStore(TestDatabase().open())
         let queue = try await store.queue("mail")
         try await queue.enqueue((1...120).map { NewMessage(payload: [$0]) })
         try await TestServer.run(store: store) { server in
-            let first = try await server.page("/messages?queue=mail")
+            let first = try await server.page(path)
             #expect(numbers(first) == Array((71...120).reversed()))
-            #expect(link(first, "newer") == nil)
+            #expect(link(first, "newer") == nil && link(first, "newest") == nil)
             let second = try await server.page(try #require(link(first, "older")))
             #expect(numbers(second) == Array((21...70).reversed()))
             let third = try await server.page(try #require(link(second, "older")))
@@ -56,6 +57,39 @@ import Testing
             let again = try await server.page(try #require(link(back, "newer")))
             #expect(numbers(again) == Array((71...120).reversed()))
             #expect(numbers(try await server.page(try #require(link(again, "newer")))) == [121])
+        }
+    }
+
+    @Test func theNewestWorkflowsAreFirst() async throws {
+        let store = PenstockStore(TestDatabase().open())
+        let queue = try await store.queue("mail").name
+        @Sendable func start(_ numbers: ClosedRange<Int>) async throws {
+            for number in numbers {
+                let task = NewTask(try TaskName("a"), queue: queue, message: NewMessage(payload: [1]))
+                let workflow = NewWorkflow(try WorkflowName("w\(number)"), tasks: [task])
+                _ = try await store.storage.start(workflow, durability: .processCrash)
+            }
+        }
+        @Sendable func names(_ page: TestResponse) -> [Int] {
+            page.text.matches(of: /<a href="\/workflows\/w(\d+)">/).compactMap { Int($0.1) }
+        }
+        try await start(1...120)
+        try await TestServer.run(store: store) { server in
+            let first = try await server.page("/workflows")
+            #expect(names(first) == Array((21...120).reversed()))
+            #expect(link(first, "newer") == nil && link(first, "newest") == nil)
+            let second = try await server.page(try #require(link(first, "older")))
+            #expect(names(second) == Array((1...20).reversed()))
+            #expect(link(second, "older") == nil && link(second, "newest") == "/workflows")
+            try await start(121...130)
+            let back = try await server.page(try #require(link(second, "newer")))
+            #expect(names(back) == Array((21...120).reversed()))
+            let front = try await server.page(try #require(link(back, "newer")))
+            #expect(names(front) == Array((121...130).reversed()))
+            #expect(link(front, "newer") == nil)
+            let past = try await server.page("/workflows?preceding=1")
+            #expect(past.text.contains("There is no workflow here."))
+            #expect(names(try await server.page(try #require(link(past, "newer")))).last == 1)
         }
     }
 

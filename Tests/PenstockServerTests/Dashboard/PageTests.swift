@@ -81,6 +81,17 @@ import Testing
         }
     }
 
+    @Test(arguments: [
+        ("/queues/none", "\"New queue\" on the overview makes one"), ("/workflows/none", "the page Workflows names"),
+        ("/schedules/none", "the page Schedules names"),
+    ])
+    func aProblemNamesThePageThatHelps(path: String, advice: String) async throws {
+        try await TestServer.run(store: try await Self.store()) { server in
+            let text = try await server.page(path).text.replacing("&quot;", with: "\"")
+            #expect(text.contains(advice) && !text.contains("/v1/") && !text.contains("`penstock"), "\(text)")
+        }
+    }
+
     @Test func assetsAreKeptByBrowsersAndChangeTheirAddress() async throws {
         try await TestServer.run { server in
             let page = try await server.page("/")

@@ -140,7 +140,15 @@ import Testing
             let page = try await server.request("GET", "/nowhere", headers: ["Accept": "text/html,*/*;q=0.8"])
             #expect(page.status == 404)
             #expect(page.header("Content-Type") == "text/html; charset=utf-8")
-            #expect(page.text.contains("There is no such path here"))
+            #expect(page.text.contains("There is no such page."))
+            // An act that was refused leaves its address in the browser, and people look at it once more.
+            let form = try await server.request("GET", "/dead/redrive", headers: ["Accept": "text/html,*/*;q=0.8"])
+            #expect(form.status == 405 && form.header("Allow") == "POST")
+            #expect(form.text.contains("Forms are sent here; this is no page."))
+            for path in ["/v1/nothing", "/v1/claims"] {
+                let answer = try await server.request("GET", path, headers: ["Accept": "text/html"])
+                #expect(answer.header("Content-Type") == "application/problem+json", "\(path)")
+            }
         }
     }
 

@@ -6,10 +6,11 @@ import PenstockFormats
 struct WorkflowListCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "list",
-        abstract: "List workflows, oldest first, and how many of their tasks are in each state.",
+        abstract: "List workflows, in the order of their start, and how many of their tasks are in each state.",
         discussion: """
             EXAMPLES
               penstock workflow list
+              penstock workflow list --last 20
               penstock workflow list --json | jq -r 'select(.state == "held").workflow'
             """)
 
@@ -19,31 +20,37 @@ struct WorkflowListCommand: AsyncParsableCommand {
     @Option(help: .init("How many at most.", valueName: "count"))
     var limit = 1000
 
+    @Option(help: .init("Only the last ones, this many.", valueName: "count"))
+    var last: Int?
+
     func validate() throws {
         try Bounds.check(limit, 1...Int.max, "--limit")
+        try Bounds.check(last, 1...Limits.rowsMax, "--last")
     }
 
     @MainActor func run() async throws {
         let output = Output()
         try await fileOptions.file.look { store in
             var (shown, query) = (0, WorkflowQuery())
+            if let last { query = WorkflowQuery(end: .last, limit: last) }
             var table = WorkflowTables.list()
             // One more than is shown tells whether that was all.
-            pages: while case let page = try await store.workflows(query), let last = page.last {
+            pages: while case let page = try await store.workflows(query), let end = page.last {
                 for record in page {
                     shown += 1
-                    if shown > limit { break pages }
+                    if last == nil, shown > limit { break pages }
                     if outputOptions.isJSON {
                         try output.line(record.json)
                     } else {
                         table.add(WorkflowTables.listRow(record))
                     }
                 }
-                query.after = last.id
+                if last != nil { break }
+                query.after = end.id
             }
             if !outputOptions.isJSON { try output.table(table) }
             try output.flush()
-            if shown > limit {
+            if last == nil, shown > limit {
                 ErrorOutput.line("penstock: There are more than these \(limit); use --limit to see others.")
             }
         }

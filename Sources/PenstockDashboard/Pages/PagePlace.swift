@@ -1,0 +1,50 @@
+import PenstockCore
+import PenstockHTTP
+
+/// Where a page lies in a list that shows the newest first, as it stands in the page's address.
+struct PagePlace {
+    static let names: Set<String> = ["preceding", "after"]
+
+    /// Only what comes after this one.
+    let after: Int64?
+    /// Only what comes before this one.
+    let preceding: Int64?
+
+    init(_ query: QueryParameters) throws(Problem) {
+        after = try query.sequence("after")?.rawValue
+        preceding = try query.sequence("preceding")?.rawValue
+    }
+
+    /// The end at which the page is looked for. A page that was found from its old end goes on to newer ones, and the other way round.
+    var end: MessageQuery.End { after == nil ? .last : .first }
+
+    /// Whether it is the page that changes while somebody looks.
+    var isNewest: Bool { preceding == nil && after == nil }
+
+    /// The links to the pages beside it.
+    ///
+    /// - Parameters:
+    ///   - first: the oldest one that the page shows.
+    ///   - last: the newest one.
+    ///   - next: where to go on at the far end, if there is more.
+    ///   - link: the page with these parameters.
+    func links(
+        first: Int64?, last: Int64?, next: Int64?, _ link: (KeyValuePairs<String, String?>) -> String
+    ) -> Fields {
+        // A visitor may ask for any number, the largest one included.
+        let older = after == nil ? next : first ?? after.map { min($0, .max - 1) + 1 }
+        let newer = after == nil ? (preceding == nil ? nil : last ?? preceding.map { max($0, 1) - 1 }) : next
+        var fields: Fields = [:]
+        if let older { fields["older"] = link(["preceding": "\(older)"]) }
+        if let newer { fields["newer"] = link(["after": "\(newer)"]) }
+        if !isNewest { fields["newest"] = link([:]) }
+        return fields
+    }
+
+    /// The links to the pages beside a page of messages.
+    func links(of page: MessagePage, _ link: (KeyValuePairs<String, String?>) -> String) -> Fields {
+        links(
+            first: page.records.first?.sequence.rawValue, last: page.records.last?.sequence.rawValue,
+            next: page.next?.rawValue, link)
+    }
+}
