@@ -1,6 +1,7 @@
 import CPenstockPostgres
 import Foundation
 import PenstockCore
+import Synchronization
 
 /// Where a database is, and in which of its schemas the store lies.
 ///
@@ -16,16 +17,18 @@ struct ServerAddress: Sendable {
     let description: String
     /// Where it may be, if that is more than one place.
     let hosts: [Host]
+    /// The place where the server was found last: of those that can be written there is one, and it is asked first.
+    private let found = FoundHost()
     /// How long a server may take to be connected.
     let connectMax: Duration
     private let text: String
     private let access: StoreAccess
 
     /// One of several servers, in libpq's words.
-    struct Host: Sendable {
+    struct Host: Equatable, Sendable {
         let parameters: [String: String]
 
-        /// Whether it is the one that `connection` leads to.
+        /// Whether it is the one to which `connection` leads.
         func isServer(of connection: OpaquePointer) -> Bool {
             let name = parameters["host"] ?? parameters["hostaddr"]
             let port = parameters["port"]
@@ -36,6 +39,21 @@ struct ServerAddress: Sendable {
 
     /// Whether a server that only can be read will not do.
     var mustBeWritable: Bool { access == .readWrite }
+
+    /// The places in the order in which they are asked.
+    var hostsInTurn: [Host] {
+        guard mustBeWritable, let first = found.host.withLock({ $0 }) else { return hosts }
+        return [first] + hosts.filter { $0 != first }
+    }
+
+    /// Takes note of where `connection` leads to.
+    func note(_ connection: OpaquePointer) {
+        if let host = hosts.first(where: { $0.isServer(of: connection) }) { found.host.withLock { $0 = host } }
+    }
+
+    private final class FoundHost: Sendable {
+        let host = Mutex<Host?>(nil)
+    }
 
     /// Where `server` was found: of several hosts all, as any of them may be promoted.
     func place(of server: ServerConnection) -> String {
@@ -60,10 +78,10 @@ struct ServerAddress: Sendable {
         self.text = rest
         self.schema = schema
         self.access = access
-        let found = try Self.parsed(rest)
-        description = Self.description(found, schema)
-        hosts = Self.hosts(found)
-        connectMax = .seconds(found["connect_timeout"].flatMap { Int($0) }.map { max($0, 2) } ?? 5)
+        let parameters = try Self.parsed(rest)
+        description = Self.description(parameters, schema)
+        hosts = Self.hosts(parameters)
+        connectMax = .seconds(parameters["connect_timeout"].flatMap { Int($0) }.map { max($0, 2) } ?? 5)
     }
 
     /// A password with one of these characters in it ends there for libpq, and what it takes for a host or a port it quotes.

@@ -53,10 +53,12 @@ final class ServerConnection {
     /// - Returns: a connection, or one that has failed.
     private static func connect(_ address: ServerAddress) throws -> OpaquePointer {
         if address.hosts.count > 1 {
-            var dialing = Dialing(address, address.hosts)
+            var dialing = Dialing(address, address.hostsInTurn)
             let start = ContinuousClock.now
             switch dialing.connect(within: address.connectMax) {
-            case .connected(let connection): return connection
+            case .connected(let connection):
+                address.note(connection)
+                return connection
             case .refused(let refusal):
                 // Where all have said something at once, libpq tells why.
                 if .now - start > .seconds(1) { throw ServerError(message: refusal, isLost: true) }
@@ -260,6 +262,7 @@ final class ServerConnection {
     private func refuseIfReplaced() throws {
         var dialing = Dialing(address, others, isWritable: true)
         guard case .connected(let other) = dialing.connect(within: Self.lookMax) else { return }
+        address.note(other)
         PQfinish(other)
         isAbandoned = true
         throw ServerError(message: "the server does not answer, and another one was promoted", isLost: true)
