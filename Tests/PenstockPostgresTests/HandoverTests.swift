@@ -211,7 +211,8 @@ struct HandoverTests {
         let flushes = FlushLine(sessions, slots: slots, random: SystemRandom(), timings: WriteTimings())
         flushes.add(
             FlushLine.Entry(
-                jobs: [], mark: CommitMark(writer: 1, number: 1), requests: requests, life: try ServerLife(server)))
+                jobs: [], mark: CommitMark(writer: 1, number: 1), requests: requests, life: try ServerLife(server),
+                begunAt: .now))
         try await SystemThread.run { flushes.close() }
         #expect(slot.state == .taken)
     }

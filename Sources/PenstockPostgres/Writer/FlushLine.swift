@@ -17,13 +17,19 @@ final class FlushLine: Sendable {
         var requests: [PostedRequest] = []
         /// The life of the server to which the writer's connection leads that has written it.
         let life: ServerLife
+        /// A moment before its COMMIT was sent.
+        let begunAt: ContinuousClock.Instant
         fileprivate var deadline = ContinuousClock.now
 
-        init(jobs: [any Job], mark: CommitMark, requests: [PostedRequest] = [], life: ServerLife) {
+        init(
+            jobs: [any Job], mark: CommitMark, requests: [PostedRequest] = [], life: ServerLife,
+            begunAt: ContinuousClock.Instant
+        ) {
             self.jobs = jobs
             self.mark = mark
             self.requests = requests
             self.life = life
+            self.begunAt = begunAt
         }
     }
 
@@ -108,20 +114,18 @@ final class FlushLine: Sendable {
         }
     }
 
-    /// A connection, and the writers' connections of which it is known to lead to the same life of a server.
-    ///
-    /// A mark that is there does not say that: a server that was promoted has those of the one before, to which a writer's connection
-    /// may lead still.
+    /// A connection, and what is known of the server to which it leads.
     private struct Known {
-        var server: ServerConnection
+        let server: ServerConnection
         let life: ServerLife
-        var writers: Set<Int64> = []
+        let connectedAt: ContinuousClock.Instant
 
-        func leads(where entry: Entry) -> Bool { entry.life == life && writers.contains(entry.mark.writer) }
-
-        mutating func note(_ entries: [Entry]) {
-            for entry in entries where entry.life == life { writers.insert(entry.mark.writer) }
-        }
+        /// Whether the transaction is there for certain: the server is the one to which the writer's connection leads, and has not crashed
+        /// since, as this connection was there before and still is. A mark is looked for otherwise.
+        ///
+        /// Marks of the same writer's connection do not say so. A server that was promoted has those of the one before, to which the
+        /// writer may be connected still; and one that has crashed may have lost the last ones.
+        func has(_ entry: Entry) -> Bool { entry.life == life && entry.begunAt > connectedAt }
     }
 
     private func flush(_ entries: [Entry], _ connection: inout Known?) {
@@ -134,9 +138,8 @@ final class FlushLine: Sendable {
                 connection = known
                 let server = known.server
                 server.deadline = max(deadline, .now) + .seconds(1)
-                let lost = try left.filter { try !known.leads(where: $0) && !$0.mark.isThere(server) }
+                let lost = try left.filter { try !known.has($0) && !$0.mark.isThere(server) }
                 if lost.isEmpty {
-                    connection?.note(left)
                     let failure = try Self.commit(server, sessions.address, timings) {
                         _ = try $0.run(prepared: Self.record, [])
                     }
@@ -168,7 +171,7 @@ final class FlushLine: Sendable {
         try server.run("SET synchronous_commit = on")
         // A small record of the log, in a transaction of its own.
         try server.prepare(Self.record, "SELECT pg_logical_emit_message(true, 'penstock', '')", types: [])
-        return Known(server: server, life: try ServerLife(server))
+        return Known(server: server, life: try ServerLife(server), connectedAt: .now)
     }
 
     /// Waits until all that was committed is on the disk of a server, and on the standbys that it waits for.

@@ -1,7 +1,12 @@
 /// One life of a server, from its start to its end: what was committed in one may be unknown to the next, or to a server that was promoted.
+/// A crash of its processes that its main process outlives is no end: it ends all connections, and takes what was not flushed.
 struct ServerLife: Equatable, Sendable {
     /// When it began, in microseconds of its own clock.
     private let startedAt: Int64
+
+    init(startedAt: Int64) {
+        self.startedAt = startedAt
+    }
 
     init(_ server: ServerConnection) throws {
         let answer = try server.run("SELECT (extract(epoch FROM pg_postmaster_start_time()) * 1000000)::bigint")

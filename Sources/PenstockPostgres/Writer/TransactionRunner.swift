@@ -107,6 +107,7 @@ final class TransactionRunner {
         if isFlushed { return accepted(receipts).forEach { $0.finish(nil) } }
         // A mark of this process's own, behind that, says of whichever server has it that it has that as well.
         number += 1
+        let start = ContinuousClock.now
         var own: (mark: CommitMark, life: ServerLife)?
         let isThere = connection.ask(until: writer.firstDeadline ?? .now) { [self] connection in
             guard try answers.find(slot: request.slot, ticket: request.ticket, connection) != nil,
@@ -119,7 +120,8 @@ final class TransactionRunner {
         }
         switch (isThere, own) {
         case (true, let own?):
-            answer(accepted(receipts), FlushLine.Entry(jobs: [], mark: own.mark, life: own.life))
+            let entry = FlushLine.Entry(jobs: [], mark: own.mark, life: own.life, begunAt: start)
+            answer(accepted(receipts), entry)
         // The server that had it was given up for another one, which does not: it is still to be done.
         case (false, _): break
         default: accepted(receipts).forEach { $0.finish(ServerFailures.unknown(address, nil)) }
@@ -242,7 +244,8 @@ final class TransactionRunner {
             giveBack(requests)
             throw error
         }
-        let entry = FlushLine.Entry(jobs: [], mark: mark, requests: requests, life: session.life)
+        let entry = FlushLine.Entry(
+            jobs: [], mark: mark, requests: requests, life: session.life, begunAt: .now)
         bell.willCommit()
         do {
             try server.commit()
