@@ -6,6 +6,8 @@ public struct LogQuery: Hashable, Sendable {
         case after(SequenceNumber)
         /// The last so many messages, as they are at the moment of reading: 0 to ``Limits/rowsMax``.
         case last(Int)
+        /// The last so many messages that were accepted before this one: 0 to ``Limits/rowsMax``. The page ends there.
+        case preceding(SequenceNumber, Int)
     }
 
     /// The queue.
@@ -51,10 +53,10 @@ public struct LogRecord: Hashable, Sendable {
 public struct LogPage: Hashable, Sendable {
     /// The messages, in the order of sequence.
     public var records: [LogRecord]
-    /// How many messages the queue's log has from the page's first one on, this page included. `nil` when the page
-    /// begins after a message and does not reach the end: then nobody has counted them.
+    /// How many messages the queue's log has from the page's first one on, this page included; of those that precede a message, up to
+    /// that. `nil` when the page begins after a message and does not reach the end: then nobody has counted them.
     public var count: Int?
-    /// Whether nothing follows the page.
+    /// Whether nothing follows the page: of those that precede a message, nothing before that.
     public var isAtEnd: Bool
     /// The last sequence number that the store has given, to whichever queue. A reader at the end of the log has read up
     /// to here.

@@ -42,9 +42,12 @@ extension LogQuery {
         try require(
             (1...Limits.rowsMax).contains(limit),
             "A page of a log has 1 to \(Limits.rowsMax) messages (rowsMax), not \(limit).")
-        if case .last(let count) = start, !(0...Limits.rowsMax).contains(count) {
-            throw PenstockError(
-                .invalidInput, "The last 0 to \(Limits.rowsMax) messages (rowsMax) can be read, not \(count).")
+        switch start {
+        case .after: break
+        case .last(let count), .preceding(_, let count):
+            try require(
+                (0...Limits.rowsMax).contains(count),
+                "The last 0 to \(Limits.rowsMax) messages (rowsMax) can be read, not \(count).")
         }
     }
 }

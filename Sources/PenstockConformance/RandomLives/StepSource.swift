@@ -85,8 +85,14 @@ struct StepSource {
 
     private func logQuery(_ queue: QueueName, _ last: Int) -> LogQuery {
         let place = SequenceNumber(Int64(max(0, last - number(0, 30))))
+        let start: LogQuery.Start =
+            switch number(0, 3) {
+            case 0: .last(number(0, 12))
+            case 1: .preceding(place, number(0, 12))
+            default: .after(place)
+            }
         return LogQuery(
-            queue: queue, random.chance(0.5) ? .after(place) : .last(number(0, 12)), limit: number(1, 20),
+            queue: queue, start, limit: number(1, 20),
             cursor: random.chance(0.5) ? cursor() : nil)
     }
 

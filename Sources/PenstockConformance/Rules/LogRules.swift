@@ -148,6 +148,19 @@ enum LogRules {
         let place = page.end
         try await store.add("5")
         #expect(try await texts(store.page(.after(place))) == ["5"])
+        // Back from a message, which need not be there.
+        page = try await store.page(.preceding(place, 2))
+        #expect(texts(page) == ["2", "3"] && page.count == 2 && page.isAtEnd)
+        page = try await store.page(.preceding(place, 3), limit: 2)
+        #expect(texts(page) == ["1", "2"] && page.count == 3 && !page.isAtEnd)
+        #expect(try await texts(store.page(.preceding(SequenceNumber(.max), 2))) == ["4", "5"])
+        for sequence in [0, 1, -1] {
+            page = try await store.page(.preceding(SequenceNumber(Int64(sequence)), 9))
+            #expect(page.records.isEmpty && page.count == 0 && page.isAtEnd && page.accepted == 5)
+        }
+        for count in [-1, Limits.rowsMax + 1] {
+            await expect(.invalidInput) { try await store.page(.preceding(place, count)) }
+        }
     }
 
     static func boundedPages(_ bench: Bench) async throws {

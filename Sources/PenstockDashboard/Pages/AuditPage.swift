@@ -17,7 +17,7 @@ struct AuditPage {
         _ = try visit.query([])
         var entries: [AuditEntry] = []
         do {
-            let page = try await visit.site.store.storage.logEnd(of: Audit.queue, count: Self.recordCountMax)
+            let (page, _) = try await visit.site.store.storage.logEnd(of: Audit.queue, count: Self.recordCountMax)
             entries = AuditEntry.read(page.records)
         } catch let error as PenstockError where error.code == .unknownQueue {
             // Nobody has done anything yet.

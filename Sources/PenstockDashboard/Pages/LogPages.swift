@@ -4,7 +4,7 @@ import PenstockCore
 import PenstockFormats
 import PenstockHTTP
 
-/// `/queues/NAME/log`: the end of a queue's log, which goes on while somebody looks, and its replay.
+/// `/queues/NAME/log`: a queue's log, the end of which goes on while somebody looks, and its replay.
 struct LogPages {
     private static let rowCountMax = 500
     /// Bytes of a payload that a row shows.
@@ -24,27 +24,33 @@ struct LogPages {
         let last = try query.count("last", in: 1...Self.rowCountMax) ?? 50
         let place = try PagePlace(query)
         let storage = visit.site.store.storage
-        let accepted = try await storage.log(LogQuery(queue: queue, .last(0), limit: 1)).accepted
-        let page = try await storage.messages(
-            MessageQuery(
-                queue: queue, after: place.after.map { SequenceNumber($0) },
-                preceding: place.preceding.map { SequenceNumber($0) }, end: place.end, limit: last, withPayload: true))
+        // One more than is shown tells whether there are others.
+        var (page, isMore): (LogPage, Bool)
+        if let after = place.after {
+            page = try await storage.log(LogQuery(queue: queue, .after(SequenceNumber(after)), limit: last + 1))
+            isMore = !page.isAtEnd
+        } else {
+            let preceding = place.preceding.map { SequenceNumber($0) }
+            (page, isMore) = try await storage.logEnd(of: queue, preceding: preceding, count: last + 1)
+        }
+        let shown = place.shown(of: page.records, last)
+        isMore = isMore || shown.count < page.records.count
         var fields = try await Self.fields(queue, visit, ReplayPlan())
-        fields["rows"] = page.records.reversed().map { record -> Fields in
-            let payload = record.payload ?? []
-            return [
+        fields["rows"] = shown.reversed().map { record -> Fields in
+            [
                 "sequence": "\(record.sequence)", "link": Link.message(record.sequence),
                 "time": Shown.time(record.enqueuedAt, visit.now) ?? [:],
-                "payload": Escape.bytes(payload.prefix(Self.rowBytesMax)),
-                "isCut": payload.count > Self.rowBytesMax, "bytes": Shown.bytes(payload.count),
+                "payload": Escape.bytes(record.payload.prefix(Self.rowBytesMax)),
+                "isCut": record.payload.count > Self.rowBytesMax, "bytes": Shown.bytes(record.payload.count),
             ]
         }
-        fields["hasRows"] = !page.records.isEmpty
-        fields["accepted"] = Shown.count(accepted)
+        fields["hasRows"] = !shown.isEmpty
+        fields["accepted"] = Shown.count(page.accepted)
         fields["last"] = last
+        fields["isFull"] = isMore && shown.count < last
         if let after = place.after { fields["afterShown"] = "\(after)" }
         fields.merge(
-            place.links(of: page) { parameters in
+            place.links(shown.map(\.sequence.rawValue), isMore: isMore) { parameters in
                 Link.page("\(Link.queue(queue))/log", parameters.map { ($0.key, $0.value) } + [("last", "\(last)")])
             }
         ) { $1 }

@@ -21,6 +21,21 @@ struct PagePlace {
     /// Whether it is the page that changes while somebody looks.
     var isNewest: Bool { preceding == nil && after == nil }
 
+    /// What a page shows, of `found`: one more than it may show, if there are more.
+    func shown<Row>(of found: [Row], _ countMax: Int) -> ArraySlice<Row> {
+        end == .last ? found.suffix(countMax) : found.prefix(countMax)
+    }
+
+    /// The links to the pages beside one that shows the rows with these numbers.
+    ///
+    /// - Parameter isMore: whether there are more at the far end.
+    func links(
+        _ numbers: [Int64], isMore: Bool, _ link: (KeyValuePairs<String, String?>) -> String
+    ) -> Fields {
+        let (first, last) = (numbers.first, numbers.last)
+        return links(first: first, last: last, next: isMore ? (end == .last ? first : last) : nil, link)
+    }
+
     /// The links to the pages beside it.
     ///
     /// - Parameters:
@@ -28,11 +43,11 @@ struct PagePlace {
     ///   - last: the newest one.
     ///   - next: where to go on at the far end, if there is more.
     ///   - link: the page with these parameters.
-    func links(
+    private func links(
         first: Int64?, last: Int64?, next: Int64?, _ link: (KeyValuePairs<String, String?>) -> String
     ) -> Fields {
         // A visitor may ask for any number, the largest one included.
-        let older = after == nil ? next : first ?? after.map { min($0, .max - 1) + 1 }
+        let older = after == nil ? next : after == 0 ? nil : first ?? after.map { min($0, .max - 1) + 1 }
         let newer = after == nil ? (preceding == nil ? nil : last ?? preceding.map { max($0, 1) - 1 }) : next
         var fields: Fields = [:]
         if let older { fields["older"] = link(["preceding": "\(older)"]) }

@@ -22,16 +22,13 @@ struct WorkflowPages {
         let found = try await visit.site.store.storage.workflows(
             WorkflowQuery(
                 after: place.after, preceding: place.preceding, end: place.end, limit: Self.rowCountMax + 1))
-        let records = place.end == .last ? found.suffix(Self.rowCountMax) : found.prefix(Self.rowCountMax)
-        let farthest = place.end == .last ? records.first : records.last
+        let records = place.shown(of: found, Self.rowCountMax)
         var fields: Fields = [
             "rows": records.reversed().map { row($0, visit.now) }, "hasRows": !records.isEmpty,
             "isNewest": place.isNewest,
         ]
         fields.merge(
-            place.links(
-                first: records.first?.id, last: records.last?.id, next: found.count > records.count ? farthest?.id : nil
-            ) { Link.page("/workflows", $0) }
+            place.links(records.map(\.id), isMore: found.count > records.count) { Link.page("/workflows", $0) }
         ) { $1 }
         return visit.page(
             "workflows", "Workflows", in: .workflows, following: place.isNewest ? .all : .still, fields)

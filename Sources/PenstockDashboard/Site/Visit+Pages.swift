@@ -37,6 +37,7 @@ extension Visit {
         + "form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 
     /// A page of the site.
+    /// The page that tells of a problem.
     func page(_ problem: Problem) -> Response {
         var page = page(
             "problem", problem.status.reasonPhrase, in: nil, status: problem.status,

@@ -10,10 +10,7 @@ package enum Advice: Sendable {
     case pages
 
     private static let all: [(command: String, http: String, pages: String?)] = [
-        (
-            "`penstock queue create` makes one", "PUT /v1/queues/NAME makes one",
-            "\"New queue\" on the overview makes one"
-        ),
+        ("`penstock queue create` makes one", "PUT /v1/queues/NAME makes one", "it has to be made first"),
         ("`penstock limit set` makes one", "PUT /v1/limits/NAME makes one", nil),
         (
             "`penstock workflow list` names those there are", "GET /v1/workflows names those there are",
@@ -25,7 +22,7 @@ package enum Advice: Sendable {
         ),
         (
             "`penstock queue set` changes its policy", "PATCH /v1/queues/NAME changes its policy",
-            "its page changes its policy"
+            "its own page changes its policy"
         ),
         (
             "delete it with force (`--force`)", "delete it with ?force=true",
@@ -37,15 +34,15 @@ package enum Advice: Sendable {
         ),
         (
             "`penstock queue set` gives it some, with --fifo or --limit-per-key",
-            "PATCH /v1/queues/NAME gives it some, with \"groups\"", "its policy gives it some"
+            "PATCH /v1/queues/NAME gives it some, with \"groups\"", "a change of its policy gives it some"
         ),
         (
             "`penstock queue set` gives it some, with --fifo, --limit-per-key or --fair",
-            "PATCH /v1/queues/NAME gives it some, with \"groups\" or \"isFair\"", "its policy gives it some"
+            "PATCH /v1/queues/NAME gives it some, with \"groups\" or \"isFair\"", "a change of its policy gives it some"
         ),
         (
             "`penstock queue set` has it shared, with --fair",
-            "PATCH /v1/queues/NAME has it shared, with \"isFair\": true", "its policy has it shared"
+            "PATCH /v1/queues/NAME has it shared, with \"isFair\": true", "a change of its policy has it shared"
         ),
         (
             "give the queue some, with --fifo or --limit-per-key", "give the queue some, with \"groups\"",

@@ -31,9 +31,10 @@ struct ServerAddress: Sendable {
         /// Whether it is the one to which `connection` leads.
         func isServer(of connection: OpaquePointer) -> Bool {
             let name = parameters["host"] ?? parameters["hostaddr"]
-            let port = parameters["port"]
-            return PQhost(connection).map { String(cString: $0) } == name
-                && ((port ?? "").isEmpty || PQport(connection).map { String(cString: $0) } == port)
+            guard PQhost(connection).map({ String(cString: $0) }) == name else { return false }
+            guard let port = parameters["port"] else { return true }
+            // One that is left out of a list is the usual one.
+            return PQport(connection).map { String(cString: $0) } == (port.isEmpty ? "5432" : port)
         }
     }
 
@@ -46,10 +47,14 @@ struct ServerAddress: Sendable {
         return [first] + hosts.filter { $0 != first }
     }
 
-    /// Takes note of where `connection` leads to.
+    /// Takes note of where `connection` leads to, unless that is a standby: the address may allow for one.
     func note(_ connection: OpaquePointer) {
+        if PQparameterStatus(connection, "in_hot_standby").map({ String(cString: $0) }) == "on" { return }
         if let host = hosts.first(where: { $0.isServer(of: connection) }) { found.host.withLock { $0 = host } }
     }
+
+    /// Has the places asked in the order of the address: what was found last was not the one.
+    func forget() { found.host.withLock { $0 = nil } }
 
     private final class FoundHost: Sendable {
         let host = Mutex<Host?>(nil)

@@ -228,6 +228,7 @@ final class ServerConnection {
 
     private func error(_ result: OpaquePointer) -> ServerError {
         let state = PQresultErrorField(result, Self.sqlState).map { String(cString: $0) }
+        if state == ServerError.readOnlyTransaction { address.forget() }
         let primary = PQresultErrorField(result, Self.primaryMessage).map { String(cString: $0) }
         return ServerError(
             state: state, message: primary ?? Self.firstLine(String(cString: PQresultErrorMessage(result))),

@@ -13,6 +13,9 @@ struct ServerError: Error, CustomStringConvertible {
     /// Whether the connection is of no use any more.
     var isLost = false
 
+    /// The letters of a server that can only be read: a standby, or one with that setting.
+    static let readOnlyTransaction = "25006"
+
     var description: String {
         message + (state.map { " (\($0))" } ?? "") + (statement.map { " in: \($0)" } ?? "")
     }
@@ -34,7 +37,7 @@ struct ServerError: Error, CustomStringConvertible {
     static func endsSession(_ state: String?) -> Bool {
         guard let state else { return false }
         return switch state {
-        case "25006", "25P03", "0A000", "26000": true
+        case readOnlyTransaction, "25P03", "0A000", "26000": true
         default: state.hasPrefix("08") || state.hasPrefix("57P")
         }
     }

@@ -21,7 +21,7 @@ enum ServerFailures {
             )
         case (_, "3D000"):
             return failure(.notFound, "There is no such database at \(place) (\(error.message)); createdb makes one.")
-        case (_, "25006"):
+        case (_, ServerError.readOnlyTransaction):
             return failure(.readOnly, "\(place) is a standby, or only to be read; connect to the primary.")
         case (_, "53100"):
             return failure(

@@ -145,11 +145,13 @@ final class FlushLine: Sendable {
                     }
                     return left.forEach { finish($0, failure) }
                 }
-                // This connection may lead to the server that was there before; a new one leads to the one that counts.
+                // This connection may lead to the server that was there before, though others have found it as well; a new one leads to the
+                // one that counts.
                 if isNew {
                     for entry in lost { finish(entry, unknown(nil)) }
                     left.removeAll { entry in lost.contains { $0.mark.number == entry.mark.number } }
                 } else {
+                    sessions.address.forget()
                     connection = nil
                 }
             } catch {

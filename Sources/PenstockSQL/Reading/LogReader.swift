@@ -10,17 +10,14 @@ package enum LogReader {
         else { throw PenstockError.unknown(query.queue) }
         // Readers count with these.
         let end = (try connection.first(readEnd) { $0.integer(0) } ?? 0).clamped(to: StoredRange.counts)
-        var after: Int64
+        var (after, before) = (Int64(0), Int64.max)
         var count: Int?
         switch query.start {
-        case .after(let sequence):
-            after = sequence.rawValue
-        case .last(let wanted):
-            // The index is gone through backwards, and gives its last ones without a look at the log.
-            let last = try connection.all(
-                selectLast, .integer(id), .integer(Int64(wanted)), read: { $0.integer(0) })
-            after = last.last.map { $0 - 1 } ?? end
-            count = last.count
+        case .after(let sequence): after = sequence.rawValue
+        case .last(let wanted): (after, count) = try last(wanted, before: before, of: id, connection) ?? (end, 0)
+        case .preceding(let sequence, let wanted):
+            before = sequence.rawValue
+            (after, count) = try last(wanted, before: before, of: id, connection) ?? (end, 0)
         }
         var records: [LogRecord] = []
         var bound = PageBytes()
@@ -32,6 +29,7 @@ package enum LogReader {
         statement.bind(after, at: 2)
         // One more than wanted says whether the page is the last one.
         statement.bind(Int64(query.limit) + 1, at: 3)
+        statement.bind(before, at: 4)
         while count != 0, try statement.step() {
             let fields = headers.headers(of: statement, at: 2)
             guard records.count < query.limit, bound.admits(Int(statement.integer(4)) + fields.headerBytes) else {
@@ -51,6 +49,16 @@ package enum LogReader {
             cursor: try query.cursor.flatMap { try Cursors.find($0, of: query.queue, id: id, connection) })
     }
 
+    /// After which message the last `wanted` ones come, and how many there are; `nil`: none.
+    private static func last(
+        _ wanted: Int, before: Int64, of id: Int64, _ connection: Connection
+    ) throws -> (after: Int64, count: Int?)? {
+        // The index is gone through backwards, and gives its last ones without a look at the log.
+        let last = try connection.all(
+            selectLast, .integer(id), .integer(Int64(wanted)), .integer(before), read: { $0.integer(0) })
+        return last.last.map { ($0 - 1, last.count) }
+    }
+
     private static let readQueue = Query(
         """
         SELECT queue.id, depth.enqueued_total FROM penstock_queue AS queue
@@ -58,10 +66,13 @@ package enum LogReader {
         """)
     private static let readEnd = Query("SELECT last_sequence FROM penstock_state WHERE id = 1")
     private static let selectLast = Query(
-        "SELECT sequence FROM penstock_log WHERE queue_id = ?1 AND sequence > 0 ORDER BY sequence DESC LIMIT ?2")
+        """
+        SELECT sequence FROM penstock_log WHERE queue_id = ?1 AND sequence > 0 AND sequence < ?3
+        ORDER BY sequence DESC LIMIT ?2
+        """)
     private static let selectPage = Query(
         """
         SELECT sequence, enqueued_at, headers, payload, length(payload) FROM penstock_log
-        WHERE queue_id = ?1 AND sequence > ?2 ORDER BY sequence LIMIT ?3
+        WHERE queue_id = ?1 AND sequence > ?2 AND sequence < ?4 ORDER BY sequence LIMIT ?3
         """)
 }

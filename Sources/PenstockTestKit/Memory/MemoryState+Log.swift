@@ -56,7 +56,7 @@ extension MemoryState {
         }
         let isAtEnd = records.count == rest.count
         var count: Int? = isAtEnd ? records.count : nil
-        if case .last = query.start { count = rest.count }
+        if case .after = query.start {} else { count = rest.count }
         return LogPage(
             records: records, count: count, isAtEnd: isAtEnd, end: lastSequence, accepted: queue.totals.enqueued,
             cursor: query.cursor.flatMap { queue.cursors[$0] })
@@ -69,6 +69,7 @@ extension MemoryState {
         return switch query.start {
         case .after(let sequence): own.prefix { $0.sequence > sequence }.reversed()
         case .last(let count): own.prefix(count).reversed()
+        case .preceding(let sequence, let count): own.drop { $0.sequence >= sequence }.prefix(count).reversed()
         }
     }
 

@@ -12,6 +12,7 @@ extension LogQuery.Start: WireValue {
         switch self {
         case .after(let sequence): writer(0 as UInt8, sequence)
         case .last(let count): writer(1 as UInt8, count)
+        case .preceding(let sequence, let count): writer(2 as UInt8, sequence, count)
         }
     }
 
@@ -20,6 +21,7 @@ extension LogQuery.Start: WireValue {
             switch try reader() as UInt8 {
             case 0: .after(try reader())
             case 1: .last(try reader())
+            case 2: .preceding(try reader(), try reader())
             default: throw PenstockError.noWireValue
             }
     }

@@ -173,4 +173,24 @@ struct ConnectionFaultTests {
         try await second.close()
         #expect(try admin.run("SELECT id FROM penstock_writer").rowCount == 1)
     }
+
+    /// Where the server was found last is asked first, so that nobody waits for one that is silent before one that was promoted.
+    @Test func placesAreAskedInTurn() throws {
+        let folder = try #require(
+            URLComponents(string: PostgresServer.newURL())?.queryItems?.first { $0.name == "host" }?.value)
+        let hosts = "postgres://penstock@/postgres?host=/nowhere,\(folder)"
+        func places(_ address: ServerAddress) -> [String?] { address.hostsInTurn.map { $0.parameters["host"] } }
+        let address = try ServerAddress(hosts)
+        #expect(places(address) == ["/nowhere", folder])
+        let server = try ServerConnection(address)
+        #expect(places(address) == [folder, "/nowhere"])
+        // A server that can only be read is not the one, whatever the address allows.
+        try server.run("BEGIN READ ONLY")
+        #expect(throws: ServerError.self) { try server.run("CREATE TABLE penstock_none ()") }
+        #expect(places(address) == ["/nowhere", folder])
+        // Of servers to read from, the address says which is preferred.
+        let readers = try ServerAddress(hosts, access: .readOnly)
+        _ = try ServerConnection(readers)
+        #expect(places(readers) == ["/nowhere", folder])
+    }
 }

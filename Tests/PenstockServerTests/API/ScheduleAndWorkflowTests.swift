@@ -63,6 +63,23 @@ import Testing
         }
     }
 
+    @Test func workflowsAreReadFromTheEnd() async throws {
+        try await TestServer.onFile { server in
+            for name in ["a", "b", "c", "d", "e"] {
+                let body = #"{"name":"\#(name)","tasks":[{"name":"t"}]}"#
+                #expect(try await server.send("POST", "/v1/workflows?queue=q", body).status == 201)
+            }
+            var (pages, place) = ([[String?]](), "")
+            while true {
+                let page = try await server.send("GET", "/v1/workflows?last=2\(place)").json()
+                pages.append((page["workflows"] as? [[String: Any]] ?? []).map { $0["workflow"] as? String })
+                guard let next = page["next"] as? Int, pages.count < 9 else { break }
+                place = "&preceding=\(next)"
+            }
+            #expect(pages == [["d", "e"], ["b", "c"], ["a"], []])
+        }
+    }
+
     @Test func aWorkflowIsStartedOnceAndSeen() async throws {
         try await TestServer.onFile { server in
             let body = #"{"name":"w","tasks":[{"name":"a","queue":"q","payload":{"n": 1}},{"name":"b","after":"a"}]}"#
@@ -82,11 +99,6 @@ import Testing
             #expect(tasks?.map { $0["state"] as? String } == ["done", "ready"])
             let list = try await server.send("GET", "/v1/workflows").json()
             #expect((list["workflows"] as? [[String: Any]])?.map { $0["workflow"] as? String } == ["w"])
-            let only = try #require(list["next"] as? Int)
-            let last = try await server.send("GET", "/v1/workflows?last=5&preceding=\(only + 1)").json()
-            #expect((last["workflows"] as? [[String: Any]])?.count == 1 && last["next"] as? Int == only)
-            let none = try await server.send("GET", "/v1/workflows?last=5&preceding=\(only)").json()
-            #expect((none["workflows"] as? [[String: Any]])?.isEmpty == true && none["next"] is NSNull)
             for query in ["preceding=2", "last=0", "last=1001", "last=1&limit=1", "preceding=x&last=1"] {
                 #expect(try await server.send("GET", "/v1/workflows?\(query)").status == 400, "\(query)")
             }
