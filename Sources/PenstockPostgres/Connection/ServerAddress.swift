@@ -1,7 +1,6 @@
 import CPenstockPostgres
 import Foundation
 import PenstockCore
-import Synchronization
 
 /// Where a database is, and in which of its schemas the store lies.
 ///
@@ -17,8 +16,8 @@ struct ServerAddress: Sendable {
     let description: String
     /// Where it may be, if that is more than one place.
     let hosts: [Host]
-    /// The place where the server was found last: of those that can be written there is one, and it is asked first.
-    private let found = FoundHost()
+    /// What was found out about them.
+    let known = KnownServers()
     /// How long a server may take to be connected.
     let connectMax: Duration
     private let text: String
@@ -42,23 +41,16 @@ struct ServerAddress: Sendable {
     var mustBeWritable: Bool { access == .readWrite }
 
     /// The places in the order in which they are asked.
-    var hostsInTurn: [Host] {
-        guard mustBeWritable, let first = found.host.withLock({ $0 }) else { return hosts }
-        return [first] + hosts.filter { $0 != first }
-    }
+    var hostsInTurn: [Host] { mustBeWritable ? known.inTurn(hosts) : hosts }
 
     /// Takes note of where `connection` leads to, unless that is a standby: the address may allow for one.
     func note(_ connection: OpaquePointer) {
         if PQparameterStatus(connection, "in_hot_standby").map({ String(cString: $0) }) == "on" { return }
-        if let host = hosts.first(where: { $0.isServer(of: connection) }) { found.host.withLock { $0 = host } }
+        if let host = hosts.first(where: { $0.isServer(of: connection) }) { known.note(host) }
     }
 
-    /// Has the places asked in the order of the address: what was found last was not the one.
-    func forget() { found.host.withLock { $0 = nil } }
-
-    private final class FoundHost: Sendable {
-        let host = Mutex<Host?>(nil)
-    }
+    /// Has another place asked first than the one to which `connection` leads: that was not the one.
+    func avoid(_ connection: OpaquePointer) { known.note(hosts.first { !$0.isServer(of: connection) }) }
 
     /// Where `server` was found: of several hosts all, as any of them may be promoted.
     func place(of server: ServerConnection) -> String {

@@ -12,7 +12,7 @@ final class ServerConnection {
     private let warnings = Warnings()
     /// How long the server may take for an answer.
     private let silenceMax: Duration
-    private let address: ServerAddress
+    let address: ServerAddress
     /// The servers that may be promoted while this one says nothing.
     private var others: [ServerAddress.Host] = []
     /// When an answer must have come, if that is sooner or later than ``silenceMax`` says.
@@ -20,21 +20,30 @@ final class ServerConnection {
     /// Whether an answer did not come in time. One that comes after all must not be taken for the next one's.
     private(set) var isAbandoned = false
 
+    /// The timeline of the server's log, once it was read; `nil`: it is a standby, or does not say.
+    var timeline: Int64?
+
     /// Connects.
     ///
     /// - Throws: ``ServerError``, without the password.
-    init(_ address: ServerAddress, silenceMax: Duration = .seconds(30)) throws {
+    convenience init(_ address: ServerAddress, silenceMax: Duration = .seconds(30)) throws {
         let start = ContinuousClock.now
         let connection = try Self.connect(address)
-        self.connection = connection
-        self.silenceMax = silenceMax
-        self.address = address
+        self.init(connection, address, silenceMax: silenceMax)
         if PQstatus(connection) != CONNECTION_OK {
             let refusal = Self.refusal(connection, after: .now - start)
             // What is thrown here ends the object, which lets go of the connection.
             guard PQstatus(connection) == CONNECTION_OK else { throw refusal }
         }
+        PQsetnonblocking(connection, 1)
         if address.mustBeWritable { others = address.hosts.filter { !$0.isServer(of: connection) } }
+    }
+
+    /// Takes a connection over that libpq has made, or has tried to make.
+    private init(_ connection: OpaquePointer, _ address: ServerAddress, silenceMax: Duration) {
+        self.connection = connection
+        self.silenceMax = silenceMax
+        self.address = address
         // A server that takes nothing in must not hold the thread either.
         PQsetnonblocking(connection, 1)
         // The object lives as long as the connection does.
@@ -228,7 +237,7 @@ final class ServerConnection {
 
     private func error(_ result: OpaquePointer) -> ServerError {
         let state = PQresultErrorField(result, Self.sqlState).map { String(cString: $0) }
-        if state == ServerError.readOnlyTransaction { address.forget() }
+        if state == ServerError.readOnlyTransaction { address.avoid(connection) }
         let primary = PQresultErrorField(result, Self.primaryMessage).map { String(cString: $0) }
         return ServerError(
             state: state, message: primary ?? Self.firstLine(String(cString: PQresultErrorMessage(result))),
@@ -262,9 +271,14 @@ final class ServerConnection {
     /// A primary that is frozen or cut off says nothing, and its callers need not wait for it once another one is there.
     private func refuseIfReplaced() throws {
         var dialing = Dialing(address, others, isWritable: true)
-        guard case .connected(let other) = dialing.connect(within: Self.lookMax) else { return }
-        address.note(other)
-        PQfinish(other)
+        guard case .connected(let found) = dialing.connect(within: Self.lookMax) else { return }
+        let other = ServerConnection(found, address, silenceMax: Self.lookMax)
+        // One of the same timeline or of an earlier one is a primary of yesterday.
+        if let timeline {
+            other.readTimeline()
+            guard let later = other.timeline, later > timeline else { return }
+        }
+        address.note(found)
         isAbandoned = true
         throw ServerError(message: "the server does not answer, and another one was promoted", isLost: true)
     }

@@ -58,6 +58,15 @@ final class Sessions: Sendable {
             SET standard_conforming_strings = on; SET tcp_keepalives_idle = 1; SET tcp_keepalives_interval = 1;
             SET tcp_keepalives_count = 2; SET tcp_user_timeout = 3000
             """)
+        server.readTimeline()
+        if address.mustBeWritable, let timeline = server.timeline,
+            !address.known.admits(timeline, system: { server.system })
+        {
+            address.avoid(server.connection)
+            throw ServerError(
+                message: "the server is of an earlier timeline than one that was seen: it was the primary before",
+                isLost: true)
+        }
         // Not on every system.
         if server.serverVersion >= 140_000 { _ = try? server.run("SET client_connection_check_interval = '500ms'") }
         return server

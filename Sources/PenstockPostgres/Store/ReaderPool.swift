@@ -70,7 +70,11 @@ final class ReaderPool: Sendable {
     private var isClosed: Bool { state.withLock { $0.isClosed } }
 
     private func readOnce(_ body: (Connection) throws -> Void) throws {
-        let reader = try state.withLock { $0.idle.popLast() } ?? Reader(PostgresConnection(sessions.connect()))
+        let idle = state.withLock { state in
+            state.idle.removeAll { $0.connection.server.isSuperseded }
+            return state.idle.popLast()
+        }
+        let reader = try idle ?? Reader(PostgresConnection(sessions.connect()))
         let server = reader.connection.server
         try server.run("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
         do {

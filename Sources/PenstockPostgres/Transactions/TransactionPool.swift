@@ -92,7 +92,10 @@ final class TransactionPool: Sendable {
     private func begun(until end: ContinuousClock.Instant) throws -> Session {
         var backoff = Backoff(random: numbers)
         while true {
-            let idle = state.withLock { $0.idle.popLast() }
+            let idle = state.withLock { state in
+                state.idle.removeAll { $0.server.isSuperseded }
+                return state.idle.popLast()
+            }
             do {
                 let session = try idle ?? connected(until: end)
                 session.server.deadline = end + Self.grace
@@ -110,7 +113,8 @@ final class TransactionPool: Sendable {
     }
 
     private func connected(until end: ContinuousClock.Instant) throws -> Session {
-        let server = try sessions.connect()
+        // It waits for standbys at its end: of a process that was killed then, it must not say that it lives.
+        let server = try sessions.connect(waitsForStandbys: true)
         server.deadline = max(end, .now) + Self.grace
         try Incarnation.begin(server)
         // The application's statements were not written for the store's settings.
@@ -178,8 +182,12 @@ final class TransactionPool: Sendable {
                     try session.server.run("COMMIT")
                     if !isThere { throw ServerFailures.unknown(self.sessions.address, nil) }
                 }
-                if let failure = try FlushLine.commit(session.server, sessions.address, timings, Self.record) {
-                    throw failure
+                do {
+                    let failure = try FlushLine.commit(session.server, sessions.address, timings, Self.record)
+                    if let failure { throw failure }
+                } catch {
+                    sessions.abandon(session.server)
+                    throw error
                 }
                 return session
             }

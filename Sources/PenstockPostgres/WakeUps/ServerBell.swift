@@ -185,7 +185,9 @@ final class ServerBell: Sendable {
                     restEnd = .now
                 }
             }
-            if server.isLost { throw ServerError(message: "the connection was lost", isLost: true) }
+            if server.isLost || server.isSuperseded {
+                throw ServerError(message: "the connection was lost", isLost: true)
+            }
             if hears, isOwnHost, nextCount <= .now, let host {
                 if try isAlone(server) { host.listener.sayAlone() }
                 nextCount = .now + Self.lookEvery

@@ -151,7 +151,7 @@ final class FlushLine: Sendable {
                     for entry in lost { finish(entry, unknown(nil)) }
                     left.removeAll { entry in lost.contains { $0.mark.number == entry.mark.number } }
                 } else {
-                    sessions.address.forget()
+                    sessions.address.avoid(server.connection)
                     connection = nil
                 }
             } catch {

@@ -62,6 +62,7 @@ final class TransactionRunner {
 
     /// Carries out the jobs that are in the line. Those that a read-only check answers are answered.
     private func carryOut() {
+        connection.leaveSuperseded()
         while let jobs = writer.takeCheckable() {
             // Nobody looks where there is no connection: the transaction connects, and waits for that.
             if connection.session == nil { _ = try? connection.connected(until: .now) }

@@ -27,6 +27,7 @@ final class WriterConnection {
     }
 
     func connected(until deadline: ContinuousClock.Instant) throws -> WriterSession {
+        leaveSuperseded()
         if let session { return session }
         let start = ContinuousClock.now
         defer { stalls.note(since: start) }
@@ -41,6 +42,11 @@ final class WriterConnection {
         if let lostAt { stalls.note(since: lostAt) }
         lostAt = nil
         return session
+    }
+
+    /// Lets go of a server when another connection of this process has found the one that was promoted since.
+    func leaveSuperseded() {
+        if session?.server.isSuperseded == true { disconnect() }
     }
 
     func disconnect() {

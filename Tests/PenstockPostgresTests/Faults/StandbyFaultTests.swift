@@ -160,4 +160,37 @@ struct StandbyFaultTests {
         }
         try await store.close()
     }
+
+    /// The primary of yesterday is back, and believes to be one still. A process that waits for the new one does not go there.
+    @Test func aSlowAnswerTakesNobodyBackToThePrimaryOfYesterday() async throws {
+        var options = PostgresStore.Options()
+        options.busyMax = .seconds(20)
+        let store = try await PostgresStore.open(url: servers.address(of: [primary, standby]), options: options)
+        let queue = try QueueName("mail")
+        try await store.configure(queue, .create(QueuePolicy(), ifAbsent: true))
+        func enqueue(_ text: String) async throws {
+            _ = try await store.enqueue(
+                [NewMessage(payload: Array(text.utf8))], to: queue, durability: .powerLoss)
+        }
+        try await enqueue("first")
+        try await servers.freeze(primary)
+        try await servers.promote(standby)
+        try await enqueue("second")
+        try await servers.thaw(primary)
+
+        // Long enough for several looks at the other server.
+        async let held = servers.ask(
+            standby,
+            "BEGIN; SET LOCAL search_path = penstock; SELECT penstock_write_lock(); SELECT pg_sleep(2.5); COMMIT")
+        let holds = "SELECT 1 FROM pg_stat_activity WHERE wait_event = 'PgSleep'"
+        while try await servers.ask(standby, holds).isEmpty { await Task.yield() }
+        async let third: Void = enqueue("third")
+        _ = try await held
+        try await third
+        #expect(
+            try await servers.ask(
+                standby, "SELECT convert_from(payload, 'UTF8') FROM penstock.penstock_log ORDER BY sequence")
+                == ["first", "second", "third"])
+        try await store.close()
+    }
 }
