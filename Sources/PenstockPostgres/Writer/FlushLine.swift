@@ -35,6 +35,8 @@ final class FlushLine: Sendable {
 
     private struct State {
         var entries: [Entry] = []
+        /// The number of the first transaction that the thread has taken and not answered.
+        var takenFirst: Int64?
         var isRunning = false
         var isStopping = false
     }
@@ -95,9 +97,17 @@ final class FlushLine: Sendable {
     private func take() -> [Entry] {
         state.withLock { state in
             defer { state.entries = [] }
+            state.takenFirst = Self.first(of: state.entries)
             return state.entries
         }
     }
+
+    /// The number of the first transaction that is still to be flushed: until then its mark may be looked for.
+    var firstPending: Int64? {
+        state.withLock { [$0.takenFirst, Self.first(of: $0.entries)].compactMap { $0 }.min() }
+    }
+
+    private static func first(of entries: [Entry]) -> Int64? { entries.map(\.mark.number).min() }
 
     // MARK: The thread
 
@@ -108,6 +118,7 @@ final class FlushLine: Sendable {
             let entries = take()
             if !entries.isEmpty {
                 flush(entries, &connection)
+                state.withLock { $0.takenFirst = nil }
             } else if state.withLock({ $0.isStopping && $0.entries.isEmpty }) {
                 return
             }

@@ -121,8 +121,7 @@ final class TransactionRunner {
         }
         switch (isThere, own) {
         case (true, let own?):
-            let entry = FlushLine.Entry(jobs: [], mark: own.mark, life: own.life, begunAt: start)
-            answer(accepted(receipts), entry)
+            answer(accepted(receipts), .init(jobs: [], mark: own.mark, life: own.life, begunAt: start))
         // The server that had it was given up for another one, which does not: it is still to be done.
         case (false, _): break
         default: accepted(receipts).forEach { $0.finish(ServerFailures.unknown(address, nil)) }
@@ -208,7 +207,8 @@ final class TransactionRunner {
     ) throws -> LostCommit? {
         var session = try connection.connected(until: deadline)
         let server = session.server
-        let (mark, oldRow) = session.nextMark(number, rows: connection.numbers)
+        let mark = session.nextMark(number, rows: connection.numbers)
+        let oldRows = session.takeOldRows { flushes.firstPending }
         let transaction: Transaction
         var requests: [PostedRequest] = []
         hadRequests = false
@@ -238,15 +238,14 @@ final class TransactionRunner {
             try transaction.writeDown()
             try mark.write(session.connection)
             if let last = access?.lastRequest { try answers.removeLeft(before: last, session.connection) }
-            if let oldRow { try CommitMark.remove(oldRow, session.connection) }
+            for row in oldRows { try CommitMark.remove(row, session.connection) }
             server.deadline = max(deadline, .now + WriterSession.workMax) + WriterSession.grace
         } catch {
             undo(server)
             giveBack(requests)
             throw error
         }
-        let entry = FlushLine.Entry(
-            jobs: [], mark: mark, requests: requests, life: session.life, begunAt: .now)
+        let entry = FlushLine.Entry(jobs: [], mark: mark, requests: requests, life: session.life, begunAt: .now)
         bell.willCommit()
         do {
             try server.commit()

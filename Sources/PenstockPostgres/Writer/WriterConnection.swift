@@ -52,7 +52,7 @@ final class WriterConnection {
     func disconnect() {
         if let session {
             sessions.abandon(session.server)
-            lostRows.append(session.row)
+            lostRows += session.rows
         }
         session = nil
         lostAt = lostAt ?? .now
@@ -100,7 +100,7 @@ final class WriterConnection {
     func end() {
         if let session, !session.server.isLost {
             session.server.deadline = .now + .seconds(2)
-            for row in lostRows + [session.row] { try? CommitMark.remove(row, session.connection) }
+            for row in lostRows + session.rows { try? CommitMark.remove(row, session.connection) }
         }
         session = nil
     }

@@ -9,9 +9,13 @@ struct WriterSession {
     private(set) var row: Int64
     /// How many transactions it has written down in that row.
     private var transactionCount = 0
+    /// The rows that it had before, and the last transaction in each.
+    private var oldRows: [(row: Int64, last: Int64)] = []
 
     /// After so many transactions it takes another row: a transaction that somebody has left open keeps all versions of this one.
     private static let transactionsMax = 256
+    /// How many rows one transaction removes.
+    private static let removedMax = 16
 
     /// - Parameter rows: gives numbers of rows.
     init(_ server: ServerConnection, rows: SystemRandom) throws {
@@ -25,14 +29,28 @@ struct WriterSession {
     var server: ServerConnection { connection.server }
 
     /// The mark of the transaction `number`.
-    ///
-    /// - Returns: with it the row that is not used any more, if another one is from this transaction on.
-    mutating func nextMark(_ number: Int64, rows: SystemRandom) -> (CommitMark, oldRow: Int64?) {
-        var oldRow: Int64?
-        if transactionCount >= Self.transactionsMax { (oldRow, row, transactionCount) = (row, Self.next(rows), 0) }
+    mutating func nextMark(_ number: Int64, rows: SystemRandom) -> CommitMark {
+        if transactionCount >= Self.transactionsMax {
+            oldRows.append((row, number - 1))
+            (row, transactionCount) = (Self.next(rows), 0)
+        }
         transactionCount += 1
-        return (CommitMark(writer: row, number: number), oldRow)
+        return CommitMark(writer: row, number: number)
     }
+
+    /// Takes out rows that nobody looks for any more, for the next transaction to remove.
+    ///
+    /// - Parameter firstPending: the first transaction whose mark may be looked for, if it is there: asked for when there is any row.
+    mutating func takeOldRows(before firstPending: () -> Int64?) -> [Int64] {
+        if oldRows.isEmpty { return [] }
+        let first = firstPending() ?? .max
+        let rows = oldRows.prefix(Self.removedMax).prefix { $0.last < first }.map(\.row)
+        oldRows.removeFirst(rows.count)
+        return rows
+    }
+
+    /// All rows that it may have.
+    var rows: [Int64] { oldRows.map(\.row) + [row] }
 
     private static func next(_ rows: SystemRandom) -> Int64 { Int64(rows.next() >> 1) }
 

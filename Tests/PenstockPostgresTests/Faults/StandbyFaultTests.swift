@@ -1,5 +1,7 @@
+import Foundation
 import PenstockCore
 import PenstockSQL
+import PenstockTestKit
 import Testing
 
 @testable import PenstockPostgres
@@ -172,25 +174,82 @@ struct StandbyFaultTests {
             _ = try await store.enqueue(
                 [NewMessage(payload: Array(text.utf8))], to: queue, durability: .powerLoss)
         }
+        func looks(at node: FaultyServers.Node) throws -> Int {
+            try String(contentsOfFile: node.socketFolder + "/log", encoding: .utf8)
+                .components(separatedBy: "connection authorized").count - 1
+        }
         try await enqueue("first")
         try await servers.freeze(primary)
         try await servers.promote(standby)
         try await enqueue("second")
         try await servers.thaw(primary)
+        try await servers.ask(primary, "ALTER SYSTEM SET log_connections = on")
+        try await servers.ask(primary, "SELECT pg_reload_conf()")
 
-        // Long enough for several looks at the other server.
-        async let held = servers.ask(
-            standby,
-            "BEGIN; SET LOCAL search_path = penstock; SELECT penstock_write_lock(); SELECT pg_sleep(2.5); COMMIT")
-        let holds = "SELECT 1 FROM pg_stat_activity WHERE wait_event = 'PgSleep'"
-        while try await servers.ask(standby, holds).isEmpty { await Task.yield() }
+        // The writer waits for the lock, and looks at the other server meanwhile.
+        let holder = try Sessions.connect(to: ServerAddress(standby.address), busyMax: .seconds(5))
+        try holder.run("BEGIN; SET LOCAL search_path = penstock; SELECT penstock_write_lock()")
         async let third: Void = enqueue("third")
-        _ = try await held
+        try await eventually { try looks(at: primary) >= 3 }
+        try holder.run("COMMIT")
         try await third
         #expect(
             try await servers.ask(
                 standby, "SELECT convert_from(payload, 'UTF8') FROM penstock.penstock_log ORDER BY sequence")
                 == ["first", "second", "third"])
+        try await store.close()
+    }
+
+    /// The mark of a call that waits for a standby is there for as long as it waits, though many transactions come behind it.
+    @Test func aMarkIsKeptForAsLongAsACallWaits() async throws {
+        var options = PostgresStore.Options()
+        options.busyMax = .seconds(60)
+        let store = try await PostgresStore.open(url: primary.address, options: options)
+        let queue = try QueueName("mail")
+        try await store.configure(queue, .create(QueuePolicy(), ifAbsent: true))
+        func enqueue(_ durability: Durability) async throws {
+            _ = try await store.enqueue([NewMessage(payload: [1])], to: queue, durability: durability)
+        }
+        try await enqueue(.powerLoss)
+        try await servers.freeze(standby)
+        async let waiting: Void = enqueue(.powerLoss)
+        let flush = "SELECT pid FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
+        try await wait(for: flush)
+        // More than have one row.
+        for _ in 0..<300 { try await enqueue(.processCrash) }
+        // On a new connection the mark is looked for.
+        let pid = try #require(try await servers.ask(primary, flush).first)
+        try await servers.ask(primary, "SELECT pg_terminate_backend(\(pid))")
+        try await wait(for: flush + " AND pid <> \(pid)")
+        try await servers.thaw(standby)
+        try await waiting
+        // Rows that nobody looks for are removed.
+        for _ in 0..<300 { try await enqueue(.processCrash) }
+        #expect(try await servers.ask(primary, "SELECT id FROM penstock.penstock_writer").count <= 2)
+        try await store.close()
+    }
+
+    /// A transaction that has waited in vain for a standby leaves no session at the server.
+    @Test func transactionsThatWaitInVainLeaveNoSession() async throws {
+        let store = try await PostgresStore.open(url: primary.address, options: PostgresStore.Options())
+        let queue = try QueueName("mail")
+        try await store.configure(queue, .create(QueuePolicy(), ifAbsent: true))
+        try await servers.freeze(standby)
+        let waiting = "SELECT pid FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
+        for _ in 0..<2 {
+            let error = await #expect(throws: PenstockError.self) {
+                try await store.transaction(durability: .powerLoss, timeout: .milliseconds(300)) {
+                    _ = try $0.enqueue([NewMessage(payload: [1])], to: queue)
+                }
+            }
+            #expect(error?.code == .outcomeUnknown)
+            #expect(try await servers.ask(primary, waiting).count <= 1)
+        }
+        try await store.transaction(durability: .processCrash, timeout: .seconds(20)) {
+            _ = try $0.enqueue([NewMessage(payload: [1])], to: queue)
+        }
+        while try await !servers.ask(primary, waiting).isEmpty { await Task.yield() }
+        try await servers.thaw(standby)
         try await store.close()
     }
 }
