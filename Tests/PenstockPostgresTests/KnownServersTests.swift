@@ -27,13 +27,42 @@ import Testing
         #expect(!servers.admits(1) { "b" })
     }
 
+    @Test func aPlaceThatWasRefusedIsNotAskedForAWhile() {
+        let servers = KnownServers()
+        let hosts = ["a", "b", "c"].map { ServerAddress.Host(parameters: ["host": $0]) }
+        let start = ContinuousClock.now
+        servers.note(hosts[1])
+        servers.refuse(hosts[1], now: start)
+        #expect(servers.inTurn(hosts, now: start) == [hosts[0], hosts[2]])
+        servers.refuse(hosts[0], now: start)
+        #expect(servers.inTurn(hosts, now: start) == [hosts[2]])
+        // Where all were refused, all are asked.
+        servers.refuse(hosts[2], now: start)
+        #expect(servers.inTurn(hosts, now: start) == hosts)
+        #expect(servers.inTurn(hosts, now: start + .seconds(3)) == hosts)
+        servers.refuse(hosts[0], now: start)
+        servers.forgetRefusals()
+        #expect(servers.inTurn(hosts, now: start) == hosts)
+    }
+
+    /// A connection that reads its server's timeline while another one finds a later one is not let in.
+    @Test func aLaterTimelineThatIsSeenMeanwhileCounts() {
+        let servers = KnownServers()
+        let isAdmitted = servers.admits(1) {
+            _ = servers.admits(2) { "a" }
+            return "a"
+        }
+        #expect(!isAdmitted && servers.hasSeenLater(than: 1))
+        // Which system it is of is not forgotten for one that does not say.
+        #expect(servers.admits(3) { nil })
+        #expect(!servers.admits(1) { "a" } && servers.admits(1) { "b" })
+    }
+
     @Test func theOneThatWasFoundIsAskedFirst() {
         let servers = KnownServers()
         let hosts = ["a", "b", "c"].map { ServerAddress.Host(parameters: ["host": $0]) }
         #expect(servers.inTurn(hosts) == hosts)
         servers.note(hosts[1])
         #expect(servers.inTurn(hosts) == [hosts[1], hosts[0], hosts[2]])
-        servers.note(nil)
-        #expect(servers.inTurn(hosts) == hosts)
     }
 }

@@ -49,8 +49,10 @@ struct ServerAddress: Sendable {
         if let host = hosts.first(where: { $0.isServer(of: connection) }) { known.note(host) }
     }
 
-    /// Has another place asked first than the one to which `connection` leads: that was not the one.
-    func avoid(_ connection: OpaquePointer) { known.note(hosts.first { !$0.isServer(of: connection) }) }
+    /// Has other places asked than the one to which `connection` leads: that was not the one.
+    func avoid(_ connection: OpaquePointer) {
+        if let host = hosts.first(where: { $0.isServer(of: connection) }) { known.refuse(host) }
+    }
 
     /// Where `server` was found: of several hosts all, as any of them may be promoted.
     func place(of server: ServerConnection) -> String {

@@ -1,4 +1,30 @@
+import CPenstockPostgres
+
 extension ServerConnection {
+    /// How long a look at other servers may take.
+    private static let lookMax = Duration.seconds(1)
+
+    /// Looks for a server that was promoted since this one was the primary, and takes note of where it is.
+    func findsLater(among others: [ServerAddress.Host]) -> Bool {
+        let end = ContinuousClock.now + Self.lookMax
+        var left = others
+        while !left.isEmpty {
+            var dialing = Dialing(address, left, isWritable: true)
+            guard case .connected(let found) = dialing.connect(within: end - .now) else { return false }
+            let other = ServerConnection(found, address, silenceMax: Self.lookMax)
+            other.readTimeline()
+            guard let timeline, (other.timeline ?? 0) <= timeline else {
+                address.note(found)
+                return true
+            }
+            // One of the same timeline or of an earlier one is a primary of yesterday. A later one may be slower to answer.
+            let count = left.count
+            left.removeAll { $0.isServer(of: other.connection) }
+            if left.count == count { return false }
+        }
+        return false
+    }
+
     /// Which timeline the server's log is of now, in SQL; NULL: it is a standby.
     private static let timelineNow = """
         SELECT CASE WHEN NOT pg_is_in_recovery()

@@ -40,7 +40,7 @@ final class ServerConnection {
     }
 
     /// Takes a connection over that libpq has made, or has tried to make.
-    private init(_ connection: OpaquePointer, _ address: ServerAddress, silenceMax: Duration) {
+    init(_ connection: OpaquePointer, _ address: ServerAddress, silenceMax: Duration) {
         self.connection = connection
         self.silenceMax = silenceMax
         self.address = address
@@ -69,6 +69,7 @@ final class ServerConnection {
                 address.note(connection)
                 return connection
             case .refused(let refusal):
+                address.known.forgetRefusals()
                 // Where all have said something at once, libpq tells why.
                 if .now - start > .seconds(1) { throw ServerError(message: refusal, isLost: true) }
             }
@@ -270,22 +271,13 @@ final class ServerConnection {
 
     /// A primary that is frozen or cut off says nothing, and its callers need not wait for it once another one is there.
     private func refuseIfReplaced() throws {
-        var dialing = Dialing(address, others, isWritable: true)
-        guard case .connected(let found) = dialing.connect(within: Self.lookMax) else { return }
-        let other = ServerConnection(found, address, silenceMax: Self.lookMax)
-        // One of the same timeline or of an earlier one is a primary of yesterday.
-        if let timeline {
-            other.readTimeline()
-            guard let later = other.timeline, later > timeline else { return }
-        }
-        address.note(found)
+        guard findsLater(among: others) else { return }
         isAbandoned = true
         throw ServerError(message: "the server does not answer, and another one was promoted", isLost: true)
     }
 
-    /// How long an answer may take before somebody looks whether another server was promoted, and how long the look may take.
+    /// How long an answer may take before somebody looks whether another server was promoted.
     private static let lookEvery = Duration.milliseconds(500)
-    private static let lookMax = Duration.seconds(1)
 
     private static let silence = ServerError(message: "the server does not answer", isLost: true)
     var lastMessage: String { Self.firstLine(String(cString: PQerrorMessage(connection))) }

@@ -64,7 +64,9 @@ final class Sessions: Sendable {
         {
             address.avoid(server.connection)
             throw ServerError(
-                message: "the server is of an earlier timeline than one that was seen: it was the primary before",
+                message:
+                    "the server is of an earlier timeline than one that was seen: it was the primary before; or it was restored, "
+                    + "and this process is to be started anew",
                 isLost: true)
         }
         // Not on every system.

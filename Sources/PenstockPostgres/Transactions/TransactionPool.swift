@@ -113,7 +113,8 @@ final class TransactionPool: Sendable {
     }
 
     private func connected(until end: ContinuousClock.Instant) throws -> Session {
-        // It waits for standbys at its end: of a process that was killed then, it must not say that it lives.
+        // It waits for standbys at its end: of a process that was killed then, it must not say that it lives. The bell's does.
+        bell.start()
         let server = try sessions.connect(waitsForStandbys: true)
         server.deadline = max(end, .now) + Self.grace
         try Incarnation.begin(server)
@@ -171,6 +172,7 @@ final class TransactionPool: Sendable {
         var current: Session? = session
         do {
             return try often(until: end) {
+                if current?.server.isSuperseded == true { current = nil }
                 let session = try current ?? connected(until: end)
                 let isNew = current == nil
                 current = nil

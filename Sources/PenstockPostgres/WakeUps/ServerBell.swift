@@ -67,8 +67,8 @@ final class ServerBell: Sendable {
         pipe.wake()
     }
 
-    /// Starts the thread. Done once.
-    private func start() {
+    /// Starts the thread, whose connection also says that this process lives. Done once.
+    func start() {
         let mustStart = started.withLock { started in
             defer { started = true }
             return !started

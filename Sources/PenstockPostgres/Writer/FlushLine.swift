@@ -79,6 +79,7 @@ final class FlushLine: Sendable {
             } catch {
                 state.withLock { $0.isRunning = false }
                 for entry in take() { finish(entry, unknown(error)) }
+                state.withLock { $0.takenFirst = nil }
             }
         }
         bell.signal()
@@ -144,6 +145,7 @@ final class FlushLine: Sendable {
         var backoff = Backoff(random: random)
         while let deadline = left.map(\.deadline).min() {
             do {
+                if connection?.server.isSuperseded == true { connection = nil }
                 let isNew = connection == nil
                 let known = try connection ?? connected()
                 connection = known
@@ -154,6 +156,8 @@ final class FlushLine: Sendable {
                     let failure = try Self.commit(server, sessions.address, timings) {
                         _ = try $0.run(prepared: Self.record, [])
                     }
+                    // Another connection has found the server that was promoted since: whether that has it is to be seen.
+                    if server.isSuperseded { continue }
                     return left.forEach { finish($0, failure) }
                 }
                 // This connection may lead to the server that was there before, though others have found it as well; a new one leads to the
@@ -162,7 +166,7 @@ final class FlushLine: Sendable {
                     for entry in lost { finish(entry, unknown(nil)) }
                     left.removeAll { entry in lost.contains { $0.mark.number == entry.mark.number } }
                 } else {
-                    sessions.address.avoid(server.connection)
+                    if server.timeline != nil { sessions.address.avoid(server.connection) }
                     connection = nil
                 }
             } catch {
