@@ -4,6 +4,8 @@ import Testing
 
 /// Which servers a process uses, by the timelines of their logs.
 @Suite struct KnownServersTests {
+    private let hosts = ["a", "b", "c"].map { ServerAddress.Host(parameters: ["host": $0]) }
+
     @Test func aServerOfAnEarlierTimelineIsNotUsed() {
         let servers = KnownServers()
         #expect(!servers.hasSeenLater(than: 1))
@@ -29,7 +31,6 @@ import Testing
 
     @Test func aPlaceThatWasRefusedIsNotAskedForAWhile() {
         let servers = KnownServers()
-        let hosts = ["a", "b", "c"].map { ServerAddress.Host(parameters: ["host": $0]) }
         let start = ContinuousClock.now
         servers.note(hosts[1])
         servers.refuse(hosts[1], now: start)
@@ -60,7 +61,6 @@ import Testing
 
     @Test func theOneThatWasFoundIsAskedFirst() {
         let servers = KnownServers()
-        let hosts = ["a", "b", "c"].map { ServerAddress.Host(parameters: ["host": $0]) }
         #expect(servers.inTurn(hosts) == hosts)
         servers.note(hosts[1])
         #expect(servers.inTurn(hosts) == [hosts[1], hosts[0], hosts[2]])

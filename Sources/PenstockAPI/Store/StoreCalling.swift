@@ -37,7 +37,7 @@ package struct StoreCalling: Sendable {
         do {
             return try await answer(request, context)
         } catch let error as PenstockError {
-            throw Problem(asThrown: error)
+            throw Problem(error, advice: .command)
         }
     }
 

@@ -86,7 +86,7 @@ struct DeadLetterPages {
             else {
                 throw Problem.invalid("A group is named by its queue and a message, with the error that was shown.")
             }
-            // A person who has mended the cause wants back in line what has failed of it meanwhile, too.
+            // The visitor who redrives has mended the cause, and wants back in line what has failed of it meanwhile, too.
             let expected = command == .redrive ? nil : try form.count("expected", in: 0...Int.max)
             try visit.principal.require(.read, queue)
             var count = 0

@@ -66,7 +66,7 @@ enum PolicyForm {
         policy.rate = try rate(form, "rate", "burst")
         policy.ratePerKey = try rate(form, "ratePerKey", "burstPerKey")
         policy.isFair = try form.flag("isFair")
-        do { try policy.validate() } catch { throw Problem(asThrown: error, advice: .pages) }
+        do { try policy.validate() } catch { throw Problem(error, advice: .pages) }
         return policy
     }
 

@@ -25,7 +25,6 @@ struct WorkflowPages {
         let records = place.shown(of: found, Self.rowCountMax)
         var fields: Fields = [
             "rows": records.reversed().map { row($0, visit.now) }, "hasRows": !records.isEmpty,
-            "isNewest": place.isNewest,
         ]
         fields.merge(
             place.links(records.map(\.id), isMore: found.count > records.count) { Link.page("/workflows", $0) }

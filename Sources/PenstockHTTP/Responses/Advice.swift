@@ -1,4 +1,4 @@
-/// What to do about an error, for those who have no command line at the server's machine.
+/// To whom an error's advice is told: a client of the API and a visitor of the dashboard have no command line at the server's machine.
 ///
 /// Errors name the command that helps. A row says the same with a request, and with a page where one does it.
 package enum Advice: Sendable {

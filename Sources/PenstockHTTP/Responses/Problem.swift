@@ -35,13 +35,8 @@ package struct Problem: Error, HTTPResponseError, Sendable {
         self.retryAfterSeconds = retryAfterSeconds
     }
 
-    /// What `error` is to somebody who speaks HTTP.
-    package init(_ error: PenstockError) {
-        self.init(asThrown: error, advice: .http)
-    }
-
-    /// What `error` is to a client that is Penstock's own, and throws it where a command may say it; or to those for whom `advice` is.
-    package init(asThrown error: PenstockError, advice: Advice = .command) {
+    /// What `error` is to those for whom `advice` is. A client that is Penstock's own throws it where a command may say it.
+    package init(_ error: PenstockError, advice: Advice = .http) {
         let status = Self.status(of: error.code)
         self.init(
             status, code: error.code.rawValue, advice.instead(of: error.message),
@@ -71,7 +66,7 @@ package struct Problem: Error, HTTPResponseError, Sendable {
     package init?(known error: any Error, advice: Advice = .http) {
         switch error {
         case let problem as Problem: self = problem
-        case let error as PenstockError: self.init(asThrown: error, advice: advice)
+        case let error as PenstockError: self.init(error, advice: advice)
         case is CancellationError:
             self.init(
                 .serviceUnavailable, code: "closed", "The server is about to stop; ask again.", retryAfterSeconds: 1)

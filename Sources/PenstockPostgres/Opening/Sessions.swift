@@ -58,10 +58,9 @@ final class Sessions: Sendable {
             SET standard_conforming_strings = on; SET tcp_keepalives_idle = 1; SET tcp_keepalives_interval = 1;
             SET tcp_keepalives_count = 2; SET tcp_user_timeout = 3000
             """)
-        server.readTimeline()
-        if address.mustBeWritable, let timeline = server.timeline,
-            !address.known.admits(timeline, system: { server.system })
-        {
+        // A store that is only read may be at a standby, which tells none.
+        if address.mustBeWritable { server.readTimeline() }
+        if let timeline = server.timeline, !address.known.admits(timeline, system: { server.system }) {
             address.avoid(server.connection)
             throw ServerError(
                 message:

@@ -58,10 +58,7 @@ final class FailoverPair: Sendable {
     }
 
     /// Returns when the standby shows what the primary does.
-    func catchUp() async throws {
-        try await servers.ask(
-            primary, "SET synchronous_commit = remote_apply; SELECT pg_logical_emit_message(true, '', '')")
-    }
+    func catchUp() async throws { try await servers.catchUp(with: primary) }
 
     /// Asks again and again: a server tells nobody.
     func wait(_ node: FaultyServers.Node, for sql: String) async throws {

@@ -195,6 +195,11 @@ final class FaultyServers: Sendable {
         }
     }
 
+    /// Returns when the standby for which `primary` waits shows what that does.
+    func catchUp(with primary: Node) async throws {
+        try await ask(primary, "SET synchronous_commit = remote_apply; SELECT pg_logical_emit_message(true, '', '')")
+    }
+
     // MARK: Programs
 
     private func program(_ name: String, _ arguments: [String], _ prefix: [String] = []) async throws {

@@ -31,14 +31,14 @@ struct WorkflowListCommand: AsyncParsableCommand {
     @MainActor func run() async throws {
         let output = Output()
         try await fileOptions.file.look { store in
-            var (shown, query) = (0, WorkflowQuery())
-            if let last { query = WorkflowQuery(end: .last, limit: last) }
+            let limit = last ?? limit
+            var (shown, query) = (0, last.map { WorkflowQuery(end: .last, limit: $0) } ?? WorkflowQuery())
             var table = WorkflowTables.list()
             // One more than is shown tells whether that was all.
             pages: while case let page = try await store.workflows(query), let end = page.last {
                 for record in page {
                     shown += 1
-                    if last == nil, shown > limit { break pages }
+                    if shown > limit { break pages }
                     if outputOptions.isJSON {
                         try output.line(record.json)
                     } else {
@@ -50,7 +50,7 @@ struct WorkflowListCommand: AsyncParsableCommand {
             }
             if !outputOptions.isJSON { try output.table(table) }
             try output.flush()
-            if last == nil, shown > limit {
+            if shown > limit {
                 ErrorOutput.line("penstock: There are more than these \(limit); use --limit to see others.")
             }
         }
