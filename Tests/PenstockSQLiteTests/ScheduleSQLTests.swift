@@ -38,7 +38,9 @@ import Testing
         let row = try pool.read {
             try Row.fetchOne($0, sql: "SELECT schedule, outcome, sequence FROM penstock_firings")
         }
-        #expect(row?["schedule"] == "s" && row?["outcome"] == "enqueued" && row?["sequence"] == 1)
+        #expect(row?["schedule"] == "s")
+        #expect(row?["outcome"] == "enqueued")
+        #expect(row?["sequence"] == 1)
         try await store.close()
     }
 
@@ -122,7 +124,9 @@ import Testing
         #expect(message.group == "g" && message.expiry == .after(.seconds(90)))
         #expect(message.uniqueKey?.scope == .period(.milliseconds(500)))
         let row = try pool.read { try Row.fetchOne($0, sql: "SELECT * FROM penstock_schedules") }
-        #expect(row?["group_key"] == "g" && row?["key_scope"] == 0.5 && row?["expires_after"] == 90.0)
+        #expect(row?["group_key"] == "g")
+        #expect(row?["key_scope"] == 0.5)
+        #expect(row?["expires_after"] == 90.0)
         try await pool.write {
             try $0.execute(sql: "UPDATE penstock_schedules SET group_key = 'h', key_scope = 0, expires_after = NULL")
         }

@@ -54,7 +54,7 @@ import Testing
 
     /// What is enqueued as it was written is JSON for all who read it.
     @Test func aLineThatIsNoJSONIsToldSo() async throws {
-        let wrong = [
+        let wrong: [(String, String)] = [
             (#"{"payload":01}"#, "It is no JSON."), (#"{"payload":[1,]}"#, "It is no JSON."),
             (#"{"payload":1,}"#, "It is no JSON."), (#"{"payload":"\ud800"}"#, "It has half a character, \\ud800"),
             (#"{"payload":["\udc00x"]}"#, "It has half a character, \\udc00"),
@@ -72,7 +72,9 @@ import Testing
             #expect(results.dropFirst(wrong.count).map { $0["sequence"] as? Int } == [1, 2, 3, 4])
             let payloads = try await server.claim(#"{"limit":4}"#).map { $0["payload"] as? String }
             #expect(payloads == ["1e400", #"{"a":1,"a":2}"#, "😀", "null"])
-            let latin1 = Data(#"{"payload":""#.utf8 + [0xFC] + #""}"#.utf8)
+            var latin1 = Data(#"{"payload":""#.utf8)
+            latin1.append(0xFC)
+            latin1.append(contentsOf: #""}"#.utf8)
             let refused = try await server.request(
                 "POST", "/v1/queues/q/messages", headers: ["Content-Type": "application/x-ndjson"], body: latin1)
             #expect(refused.text.contains("The message cannot be read: It is not UTF-8."))

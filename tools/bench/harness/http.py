@@ -29,7 +29,11 @@ def http_rows(place):
     yield Row("http.worker.100", "http", f"penstock serve, {WORKERS} connections settle and claim {BATCH} in one request",
               lambda count, trace=None: _worked(place, count, trace), SETTLES, first=20_000, quick=True)
     yield Row("http.sqs", "http", "a message through one boto3: send, receive, delete; the server's CPU",
-              lambda count, trace=None: _through_boto(place), EVERYTHING, unit="ms CPU", fixed=1, runs=3, lower_is_better=True)
+              lambda count, trace=None: _through_boto(place, servers.PenstockServer), EVERYTHING, unit="ms CPU", fixed=1, runs=3,
+              lower_is_better=True)
+    yield Row("http.sqs.floor", "http", "a message through one boto3 to one thread in C that does nothing else; its CPU",
+              lambda count, trace=None: _through_boto(place, servers.SQSFloor), EVERYTHING, unit="ms CPU", fixed=1, runs=3,
+              lower_is_better=True)
     yield Row("http.idle.memory", "http", f"{POLLS} idle long polls and {PAGES} open dashboards: memory",
               lambda count, trace=None: {"value": _idle(place)[0]}, READ_ONLY, unit="MB", fixed=0, runs=1,
               lower_is_better=True)
@@ -109,12 +113,12 @@ def _work(port):
             return
 
 
-def _through_boto(place):
+def _through_boto(place, server):
     count = 200 if place.quick else 2000
     place.need("boto3")
     if not place.python.exists():
         raise Unavailable("Python's packages could not be installed")
-    with servers.PenstockServer(place, "http-sqs") as running:
+    with server(place, "http-sqs") as running:
         command = [place.python, place.boto, running.port]
         call([*command, 50])
         before = sum(map(cpu_seconds, running.server_pids()))

@@ -24,6 +24,7 @@ class Place:
         self.quick = quick
         self.scratch.mkdir(parents=True, exist_ok=True)
         self.peers = self.scratch / "peers"
+        self.sqs_floor = self.scratch / "sqs-floor"
         self.slow_disk = self.scratch / "slowdisk.so"
         self.python = self.scratch / "venv" / "bin" / "python"
         self.driver = FOLDER / ".build" / "release" / "penstock-bench"

@@ -38,6 +38,10 @@ def programs(place, wants_cli, wants_streams, wants_server, wants_postgres):
         _run(["cc", "-O2", "-shared", "-fPIC", "-o", place.slow_disk, FOLDER / "C" / "slowdisk.c"])
     else:
         place.missing["slow disk"] = "the preloaded library is for Linux"
+    if wants_server and sys.platform == "linux":
+        _run(["cc", "-O2", "-D_GNU_SOURCE", "-o", place.sqs_floor, FOLDER / "C" / "sqs.c", "-lsqlite3"])
+    else:
+        place.missing["sqs-floor"] = "it is for Linux"
     say("building Penstock in release (minutes at first)")
     static = [] if sys.platform == "darwin" else ["--static-swift-stdlib"]
     build = ["nice", "swift", "build", "-c", "release", "--package-path", FOLDER, *static]

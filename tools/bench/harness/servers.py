@@ -99,6 +99,13 @@ class PenstockServer(Server):
         return [self.place.server, "--db", self.file, "--listen", f"127.0.0.1:{self.port}"]
 
 
+class SQSFloor(Server):
+    program = "sqs-floor"
+
+    def command(self):
+        return [self.place.sqs_floor, self.port, self.folder / "bench.db"]
+
+
 class Redis(Server):
     program = "redis-server"
 
