@@ -78,15 +78,18 @@ struct AuditEntry {
 
     /// The entries that `records` of the queue's log hold, the newest first. What is no entry is left out: commands at the store
     /// itself may write into any queue.
-    static func read(_ records: [LogRecord]) -> [AuditEntry] {
+    ///
+    /// - Parameter later: records that follow, for what came of the last entries.
+    static func read(_ records: [LogRecord], followedBy later: [LogRecord] = []) -> [AuditEntry] {
         var entries: [AuditEntry] = []
         var outcomes: [Int64: Written] = [:]
         let decoder = JSONDecoder()
-        for record in records.reversed() {
+        let last = records.last?.sequence
+        for record in (records + later).reversed() {
             guard let written = try? decoder.decode(Written.self, from: Data(record.payload)) else { continue }
             if let entry = written.of {
                 outcomes[entry] = written
-            } else if let act = written.act, let by = written.by {
+            } else if let act = written.act, let by = written.by, last.map({ record.sequence <= $0 }) == true {
                 let outcome = outcomes[record.sequence.rawValue]
                 entries.append(
                     AuditEntry(

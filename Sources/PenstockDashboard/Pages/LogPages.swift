@@ -23,18 +23,7 @@ struct LogPages {
         let query = try visit.query(PagePlace.names.union(["last"]))
         let last = try query.count("last", in: 1...Self.rowCountMax) ?? 50
         let place = try PagePlace(query)
-        let storage = visit.site.store.storage
-        // One more than is shown tells whether there are others.
-        var (page, isMore): (LogPage, Bool)
-        if let after = place.after {
-            page = try await storage.log(LogQuery(queue: queue, .after(SequenceNumber(after)), limit: last + 1))
-            isMore = !page.isAtEnd
-        } else {
-            let preceding = place.preceding.map { SequenceNumber($0) }
-            (page, isMore) = try await storage.logEnd(of: queue, preceding: preceding, count: last + 1)
-        }
-        let shown = place.shown(of: page.records, last)
-        isMore = isMore || shown.count < page.records.count
+        let (page, shown, isMore) = try await place.log(of: queue, in: visit.site.store.storage, count: last)
         var fields = try await Self.fields(queue, visit, ReplayPlan())
         fields["rows"] = shown.reversed().map { record -> Fields in
             [

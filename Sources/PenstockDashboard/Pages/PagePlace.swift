@@ -26,6 +26,26 @@ struct PagePlace {
         end == .last ? found.suffix(countMax) : found.prefix(countMax)
     }
 
+    /// What a page shows of a queue's log, oldest first.
+    ///
+    /// - Returns: the page that was read, what is shown of it, and whether there is more at the far end.
+    func log(
+        of queue: QueueName, in store: any MessageStore, count: Int
+    ) async throws -> (page: LogPage, shown: ArraySlice<LogRecord>, isMore: Bool) {
+        // One more than is shown tells whether there are others.
+        let page: LogPage
+        let isCut: Bool
+        if let after {
+            page = try await store.log(LogQuery(queue: queue, .after(SequenceNumber(after)), limit: count + 1))
+            isCut = !page.isAtEnd
+        } else {
+            let preceding = preceding.map { SequenceNumber($0) }
+            (page, isCut) = try await store.logEnd(of: queue, preceding: preceding, count: count + 1)
+        }
+        let shown = shown(of: page.records, count)
+        return (page, shown, isCut || shown.count < page.records.count)
+    }
+
     /// The links to the pages beside one that shows the rows with these numbers.
     ///
     /// - Parameter isMore: whether there are more at the far end.

@@ -33,6 +33,30 @@ import Testing
         }
     }
 
+    /// What came of the last acts of a page stands on the next one.
+    @Test func olderActsAreOnThePagesBehind() async throws {
+        let store = TestDatabase().open()
+        try await TestServer.run(store: PenstockStore(store)) { (server) async throws in
+            let audit = Audit(store)
+            let first = try await audit.began("act", on: "mail", queue: nil, by: "ops")
+            let acts = try await store.append(
+                Array(repeating: NewMessage(payload: Array(Self.forged.utf8)), count: 249), to: Audit.queue,
+                unless: nil,
+                durability: .processCrash)
+            for act in [first] + acts.map(\.sequence) { try await audit.ended(act, "It is done.", isDone: true) }
+
+            let newest = try await server.request("GET", "/audit").text
+            #expect(newest.matches(of: /It is done\./).count == 150)
+            let link = try #require(newest.firstMatch(of: /<a href="([^"]*)" rel="next">/)?.1)
+            let older = try await server.request("GET", String(link)).text
+            #expect(older.matches(of: /It is done\./).count == 100)
+            for page in [newest, older] { #expect(!page.contains("not known")) }
+            #expect(!older.contains(#"rel="next""#) && older.contains(#"<a href="/audit">newest</a>"#))
+            let none = try await server.request("GET", "/audit?preceding=1").text
+            #expect(none.contains("There is nothing.") && !none.contains("Nobody has done anything yet."))
+        }
+    }
+
     @Test func programsChangeNothingInIt() async throws {
         try await withAudit { (ops, _) async throws in
             let place = "/v1/queues/\(Self.audit)"
