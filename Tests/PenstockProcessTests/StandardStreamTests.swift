@@ -155,6 +155,19 @@ extension Faults {
             }
         }
 
+        /// Nothing more may come for long, and services often start programs with SIGPIPE ignored.
+        @Test(arguments: [("", "141\n"), ("trap '' PIPE; ", "74\n")])
+        func whoFollowsALogForNobodyEnds(before: String, status: String) async throws {
+            try await Site.use { site in
+                try await site.succeed(["queue", "create", "q"])
+                try await site.succeed(["enqueue", "q", "x"])
+                let end = try await shell(
+                    site, "{ \(before)\"$0\" log q --follow; echo $? > status; } | head -n 1")
+                #expect(end.lines.count == 1)
+                #expect(try String(contentsOfFile: "\(site.folder)/status", encoding: .utf8) == status)
+            }
+        }
+
         /// Commands that write to a reader who has seen enough fail one after the other: the worker stops, and no message
         /// has lost an attempt.
         @Test func aWorkerStopsWhenNobodyReadsWhatItsCommandsWrite() async throws {

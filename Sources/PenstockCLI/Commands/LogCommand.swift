@@ -66,6 +66,8 @@ struct LogCommand: AsyncParsableCommand {
             do { try await time.sleep(for: .seconds(1)) } catch { return }
         }
         raise(SIGPIPE)
+        // Services often start programs with that signal ignored.
+        ProgramEnd.now(Failure(.inputOutput, "Nobody reads the log any more, and it cannot be written; redirect it."))
     }
 
     @MainActor

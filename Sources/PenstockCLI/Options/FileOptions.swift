@@ -34,12 +34,15 @@ package struct FileOptions: ParsableArguments {
     /// The path that arguments name which are not parsed yet.
     static func path(in arguments: [String]) -> String { value(of: "--db", in: arguments) ?? defaultPath }
 
-    /// What an option has in arguments that are not parsed yet.
+    /// What an option has in arguments that are not parsed yet: the last counts, however it is spelled.
     static func value(of option: String, in arguments: [String]) -> String? {
-        let own = arguments.prefix { $0 != "--" }
-        let spelled = own.last { $0.hasPrefix("\(option)=") }?.dropFirst(option.count + 1)
-        let apart = own.lastIndex(of: option).flatMap { own.indices.contains($0 + 1) ? own[$0 + 1] : nil }
-        return apart ?? spelled.map(String.init)
+        var own = arguments.prefix { $0 != "--" }
+        var value: String?
+        while let word = own.popFirst() {
+            if word == option { value = own.popFirst() ?? value }
+            if word.hasPrefix("\(option)=") { value = String(word.dropFirst(option.count + 1)) }
+        }
+        return value
     }
 
     static var defaultPath: String { pathOfEnvironment ?? "penstock.db" }

@@ -91,9 +91,9 @@ struct SettlingMachine<Output> {
         return ([], false)
     }
 
-    /// A work ended.
+    /// A work ended, or its lease has: then nobody settles it, also when the work had ended before and values of it wait.
     mutating func workEnded(_ end: HandlerEnd, _ name: Name) -> (steps: [Step], actions: [Action]) {
-        guard let work = works[name], work.end == nil else { return ([], []) }
+        guard let work = works[name], work.end == nil || end.isFromOutside else { return ([], []) }
         // What it gave before, and nobody has taken, comes out all the same, also when it failed: it was given.
         works[name]?.end = end
         let actions = endIfDone(name)

@@ -53,6 +53,24 @@ struct WorkStopTests {
         #expect(try await messages(tool) == ["ready 0", "ready 0"])
     }
 
+    /// It has done what it had to, and would do it once more.
+    @Test(arguments: [[], ["--result"], ["--into", "q2"]])
+    func aCommandThatFinishesWhenItIsToldToStopIsDone(output: [String]) async throws {
+        let tool = try await Tool.withQueue()
+        try await tool.succeed(["queue", "create", "q2"])
+        try await tool.succeed(["enqueue", "q", "--lines"], input: Array("1\n2\n".utf8))
+        let script = "trap 'echo finished; exit 0' TERM; echo started >&2; sleep 1000 & wait"
+        let worker = try await Running.start(
+            tool, ["work", "q", "--grace", "10ms"] + output + ["--", "sh", "-c", script])
+        #expect(try await worker.errors.readLine() == "started")
+        worker.signal(SIGTERM)
+        #expect(try await worker.status == .exited(0))
+        #expect(try await messages(tool) == ["done 1", "ready 0"])
+        if output.first == "--into" {
+            #expect(try await tool.succeed(["list", "q2", "--json"]).objects().count == 1)
+        }
+    }
+
     /// Nobody else gets a message while the command that works on it still takes its leave.
     @Test func aMessageIsGivenBackOnceItsCommandHasEnded() async throws {
         let tool = try await Tool.withQueue()

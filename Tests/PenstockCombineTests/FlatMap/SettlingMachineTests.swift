@@ -93,6 +93,21 @@ import Testing
         #expect(names(gone.workEnded(.finished, 1).actions) == [])
     }
 
+    /// Nobody settles it then, and nobody says that it is settled.
+    @Test func aLeaseEndsWhileTheLastValueOfAnEndedWorkWaits() {
+        var waits = endedValueWaits
+        #expect(names(waits.workEnded(.cancelled, 1).actions) == ["cancel(1)"])
+        #expect(names(waits.workEnded(.finished, 1).actions) == [])
+        #expect(names(waits.settled(1).actions) == [])
+        let taken = waits.request(1)
+        #expect(names(taken.steps) == ["give(1)"])
+        #expect(names(taken.actions) == ["askUpstream(1)"])
+        var last = endedValueWaits
+        _ = last.workEnded(.leaseLost, 1)
+        _ = last.ended(.finished)
+        #expect(names(last.request(1).steps) == ["give(1)", "end(finished)"])
+    }
+
     @Test func settled() {
         var open = settling
         let settled = open.settled(1)

@@ -35,6 +35,7 @@ extension BufferEngine {
                 case .open: try await open()
                 case .perform(let steps): try await perform(steps, &claimLoop)
                 case .rest where hasVerdicts, .count where hasVerdicts: await claimLoop.settle()
+                case .recount: try await recount()
                 case .count: try await count(&claimLoop, &departedCount)
                 case .rest(let isWatching): try await rest(after: token, isWatching ? claimLoop : nil, departedCount)
                 case .end: return await end()
@@ -68,6 +69,11 @@ extension BufferEngine {
         }
         perform { $0.opened(waiting: waiting, isPaused: isPaused) }
         outlets.opened()
+    }
+
+    private func recount() async throws {
+        let stored = try await persistently("status") { try await queue.status().depths.waiting }
+        perform { $0.recounted(stored) }
     }
 
     /// Makes a call of the store, again and again while it fails in a way that may pass and the stream goes on. A stream

@@ -8,6 +8,8 @@ extension DurableBufferStateMachine {
         case open
         /// Carry these out in one call, and tell ``enqueued(accepted:net:)`` and ``claimed(_:isShort:)`` of each in turn.
         case perform([PendingOperations<Value>.Step])
+        /// Count what waits.
+        case recount
         /// Count what is left of the queue.
         case count
         /// Wait until it is woken or, when it watches, until the queue may have changed.
@@ -22,6 +24,7 @@ extension DurableBufferStateMachine {
         case .opening: return (.open, [])
         case .running, .finishing, .failing, .cancelled: break
         }
+        if mustRecount, isKnownEmpty, isOpen { return (.recount, []) }
         // What was put off may be due by now: claimed, it makes room for what is offered again.
         if offersAgain, isOpen, demand > 0, !isKnownEmpty { return (.perform(operations.look(for: demand)), []) }
         let call = operations.next(beside: isOpen ? demand : 0)
@@ -55,15 +58,15 @@ extension DurableBufferStateMachine {
 
     /// The store took the first `accepted` values of the next enqueue, after which `net` more waited than before.
     mutating func enqueued(accepted: Int, net: Int) -> [Action] {
-        isKnownEmpty = false
+        // Of values that found no room nothing is there to be claimed.
+        if net > 0 || rules.whenFull == .dropOldest { isKnownEmpty = false }
         offersAgain = false
         let answer = operations.enqueued(accepted: accepted, net: net)
         isCounted = false
-        waiting = max(0, waiting + answer.surplus)
+        if !answer.isAsExpected { waiting = operations.waitingInTheEnd }
         if answer.hasOverflowed { isPaused = true }
         // What had demand and no room is kept, like the others, until there is room.
         demand = demand.addingUpToMax(answer.heldBack)
-        waiting += answer.heldBack
         guard operations.isBlocked else { return letPullerGoOn() }
         if let lost = giveUpWaiting() { return [lost] }
         assign()
@@ -74,20 +77,31 @@ extension DurableBufferStateMachine {
     ///
     /// - Parameter isShort: whether there were no more.
     mutating func claimed(_ count: Int, isShort: Bool) -> [Action] {
-        let answer = operations.claimed(count, isShort: isShort)
-        if rules.givesLater { waiting = max(0, waiting - count) }
-        if !rules.givesLater { waiting = max(0, waiting - answer.missing) }
+        let answer = operations.claimed(count)
         isKnownEmpty = isShort
         isCounted = false
         demand = demand.addingUpToMax(answer.unmet)
-        // A claim also stops short when its payloads are many bytes: what it left still waits.
-        if !isShort, !rules.givesLater { waiting += min(answer.unmet, operations.stored) }
         if demand < .max {
             let taken = min(answer.surplus, demand)
             demand -= taken
             // What was found beside took the place of values that came meanwhile: these wait now.
-            waiting += operations.keepBack(answer.surplus - taken)
+            operations.keepBack(answer.surplus - taken)
         }
+        if rules.givesLater {
+            waiting = max(0, waiting - count)
+        } else {
+            if answer.unmet > 0 || answer.surplus > 0 { waiting = operations.waitingInTheEnd }
+            mustRecount = mustRecount || isShort && operations.stored > 0
+        }
+        assign()
+        return askForMore()
+    }
+
+    /// So many messages wait in the store.
+    mutating func recounted(_ stored: Int) -> [Action] {
+        mustRecount = false
+        operations.stored = stored
+        waiting = operations.waitingInTheEnd
         assign()
         return askForMore()
     }

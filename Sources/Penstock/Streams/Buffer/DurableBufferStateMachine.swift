@@ -53,7 +53,7 @@ struct DurableBufferStateMachine<Value: Sendable, Puller: Sendable>: Sendable {
     var phase = Phase.idle
     /// How many values downstream has asked for, and that nothing is on its way for. `Int.max`: any number.
     var demand = 0
-    /// How many messages wait once all operations are done.
+    /// How many messages wait once all operations are done, also those that nobody gets now: put off, or of a queue that is paused.
     var waiting = 0
     /// How many values upstream was asked for and has not given.
     var owed = 0
@@ -61,6 +61,8 @@ struct DurableBufferStateMachine<Value: Sendable, Puller: Sendable>: Sendable {
     var isPaused = false
     /// Whether nothing can be claimed before something changes.
     var isKnownEmpty = false
+    /// Whether a claim found less than was thought to wait: others have it, or it waits for its time. The store is asked which.
+    var mustRecount = false
     /// Whether a value that found no room is to be offered once more.
     var offersAgain = false
     /// Whether the queue was found to be not at its end, and nothing has changed since.
@@ -129,7 +131,7 @@ struct DurableBufferStateMachine<Value: Sendable, Puller: Sendable>: Sendable {
     mutating func arrived(_ value: Value, bytes: Int) -> [Action] {
         guard phase == .running else { return [] }
         if owed > 0, owed < .max { owed -= 1 }
-        if demand > 0, !rules.givesLater {
+        if demand > 0, !rules.givesLater, !isClogged {
             if demand < .max { demand -= 1 }
             operations.append(.pass(value, bytes: bytes))
         } else if waiting < rules.size {
@@ -179,13 +181,18 @@ struct DurableBufferStateMachine<Value: Sendable, Puller: Sendable>: Sendable {
         return count > 0 ? .lost(count) : nil
     }
 
+    /// Whether what waits has all places, and a value that downstream asks for finds none on its way.
+    private var isClogged: Bool { waiting >= rules.size }
+
     /// Has what waits and is asked for claimed.
     mutating func assign() {
-        if !rules.givesLater, demand > 0, waiting > 0 {
-            let count = min(demand, waiting)
+        if isOpen, !rules.givesLater, demand > 0, waiting > 0 {
+            // Of what waits in the store nothing can be had; what is on its way there can.
+            let out = isKnownEmpty ? operations.isBlocked ? waiting : operations.stored : 0
+            let count = min(demand, max(0, waiting - out))
             if demand < .max { demand -= count }
             waiting -= count
-            operations.append(.claim(count))
+            if count > 0 { operations.append(.claim(count)) }
         }
         if waiting < rules.size { isPaused = false }
     }
@@ -194,11 +201,12 @@ struct DurableBufferStateMachine<Value: Sendable, Puller: Sendable>: Sendable {
     mutating func askForMore() -> [Action] {
         guard phase == .running else { return [] }
         let free = max(0, rules.size - waiting)
+        let passing = rules.givesLater || isClogged ? 0 : demand
         let room =
             switch (rules.whenFull, rules.prefetch) {
-            case (.wait, _): rules.givesLater ? free : demand.addingUpToMax(free)
+            case (.wait, _): passing.addingUpToMax(free)
             case (_, .byRequest): Int.max
-            case (_, .keepFull): demand.addingUpToMax(free).addingUpToMax(isPaused ? 0 : 1)
+            case (_, .keepFull): passing.addingUpToMax(free).addingUpToMax(isPaused ? 0 : 1)
             }
         guard room > owed else { return letPullerGoOn() }
         let ask = Action.ask(room == .max ? .max : room - owed)

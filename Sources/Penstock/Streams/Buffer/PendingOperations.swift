@@ -49,6 +49,23 @@ struct PendingOperations<Value: Sendable>: Sendable {
     /// Whether as many values are staged as may be.
     var isFull: Bool { valueCount >= Limits.stagedCountMax || bytes >= Limits.stagedBytesMax }
 
+    /// How many messages wait once all operations are done, if the store does what is expected.
+    var waitingInTheEnd: Int {
+        var waiting = stored
+        func enqueue(_ count: Int) { waiting = max(waiting, waits ? waiting + count : min(waiting + count, size)) }
+        func claim(_ count: Int) { waiting = max(0, waiting - count) }
+        for part in underWay {
+            switch part {
+            case .enqueue(let values): enqueue(values.count)
+            case .claim(let count, _): claim(count)
+            }
+        }
+        for operation in line where !operation.isPass {
+            if operation.isClaim { claim(operation.claimCount) } else { enqueue(1) }
+        }
+        return waiting
+    }
+
     mutating func append(_ operation: Operation) {
         if case .claim(let more) = operation, case .claim(let count)? = line.last {
             line[line.count - 1] = .claim(count + more)
@@ -127,21 +144,20 @@ struct PendingOperations<Value: Sendable>: Sendable {
 
     /// The store took the first `accepted` values of the next enqueue, after which `net` more messages waited than before.
     ///
-    /// - Returns: how many more wait than was to be expected, whether fewer found room, and how many that were to go
+    /// - Returns: whether as many wait as was to be expected, whether fewer found room, and how many that were to go
     ///   straight through found none and are to wait.
-    mutating func enqueued(accepted: Int, net: Int) -> (surplus: Int, hasOverflowed: Bool, heldBack: Int) {
-        guard case .enqueue(let values)? = underWay.first else { return (0, false, 0) }
+    mutating func enqueued(accepted: Int, net: Int) -> (isAsExpected: Bool, hasOverflowed: Bool, heldBack: Int) {
+        guard case .enqueue(let values)? = underWay.first else { return (true, false, 0) }
         underWay.removeFirst()
         let rest = values[accepted...]
-        var surplus = waits ? 0 : net - min(values.count, max(0, size - stored))
-        let hasOverflowed = surplus < 0 || !rest.isEmpty
+        // Those that are claimed at once take no place together, but each needs one for itself.
+        let isPassing = values.first?.isPass == true
+        let expected = isPassing || waits ? values.count : min(values.count, max(0, size - stored))
+        let hasOverflowed = net < expected || !rest.isEmpty
         stored += net
-        if hasOverflowed, stored < size {
-            // It is full all the same: of what others have stored.
-            if !waits { surplus += size - stored }
-            stored = size
-        }
-        return (surplus, hasOverflowed, holdBack(rest))
+        // It is full all the same: of what others have stored.
+        if hasOverflowed { stored = max(stored, size) }
+        return (net == expected, hasOverflowed, holdBack(rest))
     }
 
     /// Puts back what found no room and what comes after it, and lets everything that arrived wait.
@@ -175,23 +191,17 @@ struct PendingOperations<Value: Sendable>: Sendable {
 
     /// The next claim gave so many messages.
     ///
-    /// - Returns: how many are still wanted, how many came that nobody knew of, and how many that were thought to wait
-    ///   do not.
-    mutating func claimed(_ count: Int, isShort: Bool) -> (unmet: Int, surplus: Int, missing: Int) {
-        guard case .claim(let wanted, _)? = underWay.first else { return (0, count, 0) }
+    /// - Returns: how many are still wanted, and how many came that were not.
+    mutating func claimed(_ count: Int) -> (unmet: Int, surplus: Int) {
+        guard case .claim(let wanted, _)? = underWay.first else { return (0, count) }
         underWay.removeFirst()
         if count > 0 { isBlocked = false }
-        let thought = stored
-        stored = isShort ? 0 : max(0, stored - count)
-        let missing = isShort ? max(0, thought - max(count, wanted)) : 0
-        if count >= wanted { return (0, count - wanted, missing) }
-        return (wanted - count, 0, missing)
+        stored = max(0, stored - count)
+        return (max(0, wanted - count), max(0, count - wanted))
     }
 
     /// Makes so many of the values that were to go straight through wait instead, the last ones first.
-    ///
-    /// - Returns: how many more wait now.
-    mutating func keepBack(_ count: Int) -> Int {
+    mutating func keepBack(_ count: Int) {
         var left = count
         for index in line.indices.reversed() where left > 0 {
             switch line[index] {
@@ -206,7 +216,6 @@ struct PendingOperations<Value: Sendable>: Sendable {
             }
         }
         line.removeAll { if case .claim(0) = $0 { true } else { false } }
-        return count - left
     }
 }
 

@@ -196,10 +196,10 @@ final class LogHub<Value: Sendable>: Sendable {
             defer { group.cancelAll() }
             return try await group.next() ?? nil
         }
-        if Task.isCancelled { return nil }
         // What the source gave last may not have been read yet.
-        if inflow != nil { while try await !readOn(access, run).isAtEnd {} }
-        return ending
+        var isAtEnd = inflow == nil
+        while !Task.isCancelled, !isAtEnd { isAtEnd = try await readOn(access, run).isAtEnd }
+        return Task.isCancelled ? nil : ending
     }
 
     /// Reads the log on until it ends for good, or the task is cancelled.
@@ -224,7 +224,10 @@ final class LogHub<Value: Sendable>: Sendable {
             let place = try await access.end()
             perform { $0.begin(at: place, by: run) }
         }
-        guard let reach = tail?.reach else { throw CancellationError() }
+        // Subscribers that came after this run have a tail of their own.
+        guard let reach = state.withLock({ $0.machine.running == run ? $0.machine.tail?.reach : nil }) else {
+            throw CancellationError()
+        }
         let (stretch, end) = try await access.read(from: reach)
         perform { $0.extend(stretch.items, reach: stretch.reach, by: run) }
         return (stretch.isAtEnd, stretch.items.isEmpty, end)

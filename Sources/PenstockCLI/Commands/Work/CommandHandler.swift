@@ -62,13 +62,13 @@ struct CommandHandler: MessageHandler {
             let time = command.timeout.map(DurationText.format) ?? ""
             let said = end.map { "; \($0.text)" } ?? ""
             try await delivery.retry("stopped after \(time)\(said)", outcome: .timedOut)
-        case .grace:
+        case .grace where end?.status != .exited(0):
             try await delivery.release()
         case .output:
             throw use.tooLong
         case .cancelled where !(delivery.isCancelRequested && end?.status == .exited(0)):
             throw CancellationError()
-        case .cancelled, nil:
+        case .grace, .cancelled, nil:
             guard let end else { return }
             if end.status == .exited(0) {
                 guard let output = end.output else { return }

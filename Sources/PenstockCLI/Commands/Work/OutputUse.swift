@@ -54,6 +54,8 @@ enum OutputUse: Sendable {
 
     private func handOn(_ drafts: [Draft], after delivery: Delivery<[UInt8]>, until stop: StopRequest) async throws {
         if drafts.isEmpty { return try await delivery.doneWhileHeld() }
+        // What a command finished after the worker's grace is handed on as well, and waits for room no longer than a moment.
+        let isLate = stop.cause != nil
         let isDone = try await withThrowingTaskGroup(of: Bool.self) { tasks in
             tasks.addTask {
                 try await delivery.doneWhileHeld(then: drafts)
@@ -61,6 +63,7 @@ enum OutputUse: Sendable {
             }
             tasks.addTask {
                 _ = await stop.wait()
+                if isLate { try await SystemTime().sleep(for: .seconds(1)) }
                 return false
             }
             if try await tasks.next() == true {

@@ -63,7 +63,8 @@ struct WorkCommand: AsyncParsableCommand {
             before, unless somebody says `penstock group resume`.
 
             SIGTERM or SIGINT stops the worker: it claims nothing more, and waits up to --grace for what runs; then \
-            it stops the commands and gives their messages back. A second signal kills the commands and gives back \
+            it stops the commands with SIGTERM and gives their messages back, but for those whose command ends with status 0 then. One \
+            that --timeout stops has failed, whatever its status. A second signal kills the commands and gives back \
             at once. However the worker ends, its commands and what they started end with it, but for processes that \
             leave their process group.
             """)

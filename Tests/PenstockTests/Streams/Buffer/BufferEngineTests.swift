@@ -71,6 +71,44 @@ import Testing
         #expect((failure as? PenstockError)?.code == .corrupt)
     }
 
+    /// Its messages keep their places, so upstream is not asked for values that could only be dropped.
+    @Test(arguments: [DurableOverflow.dropNewest, .dropOldest])
+    func aSourceIsNotDrainedIntoAQueueThatIsPaused(whenFull: DurableOverflow) async throws {
+        let the = Fixture()
+        let queue = try await the.store.queue("q", of: Int.self)
+        try await queue.pause()
+        let engine = Mutex<BufferEngine<Int>?>(nil)
+        let sent = Mutex(0)
+        let given = Mutex(0)
+        let made = BufferEngine(
+            queue: queue, options: .init(size: 4, prefetch: .keepFull, whenFull: whenFull),
+            outlets: .init(
+                ask: { count in
+                    for _ in 0..<count where sent.withLock({ $0 < 1000 }) {
+                        let value = sent.withLock { sent in
+                            sent += 1
+                            return sent
+                        }
+                        engine.withLock { $0 }?.arrived(value)
+                    }
+                },
+                give: { _ in
+                    given.withLock { $0 += 1 }
+                    return true
+                },
+                cancelUpstream: {}))
+        engine.withLock { $0 = made }
+        made.request(4)
+        async let failure = made.run()
+        await withCheckedContinuation { still in made.whenStill { still.resume() } }
+        #expect(sent.withLock { $0 } <= 4 + 4 + 1, "As many as were asked for, as have room, and one.")
+        #expect(try await queue.status().depths.waiting == 4)
+        try await queue.resume()
+        try await eventually { given.withLock { $0 } == 4 }
+        made.cancel()
+        #expect(await failure == nil)
+    }
+
     private struct Down: Error {}
 
     /// As many values as have room wait to be tried again, and the next one waits for room. Those that are due are claimed before it is

@@ -12,6 +12,7 @@ import Testing
     private struct Line {
         let size: Int
         let whenFull: OverflowPolicy
+        var isPaused = false
         var waiting: [Int] = []
         var dropped: [Int] = []
         var given: [Int] = []
@@ -51,6 +52,7 @@ import Testing
         }
 
         mutating func claim(_ limit: Int) -> Int {
+            if isPaused { return 0 }
             let taken = waiting.prefix(limit)
             given += taken
             waiting.removeFirst(taken.count)
@@ -93,6 +95,8 @@ import Testing
                 line.perform(steps, &machine)
             case .open:
                 _ = machine.opened(waiting: line.waiting.count, isPaused: false)
+            case .recount:
+                _ = machine.recounted(line.waiting.count)
             case .count, .rest, .end:
                 return false
             }
@@ -123,6 +127,64 @@ import Testing
         #expect(machine.demand == rules.demand)
     }
 
+    /// A queue is paused, others take of it, and its messages come to their time again.
+    @Test(arguments: 0..<500)
+    func noDemandAndNoPlaceIsLostWhateverMayBeClaimed(seed: UInt64) {
+        let random = SeededRandom(seed: seed)
+        let size = random.next(in: 1...5)
+        let whenFull = random.pick([OverflowPolicy.dropNewest, .dropOldest, .wait]) ?? .wait
+        var line = Line(size: size, whenFull: whenFull)
+        var machine = DurableBufferStateMachine<Int, Int>(.init(size: size, prefetch: .keepFull, whenFull: whenFull))
+        var requested = 0
+
+        /// Returns whether there was something to do.
+        func goToTheStore() -> Bool {
+            switch machine.nextStep().step {
+            case .perform(let steps): line.perform(steps, &machine)
+            case .open: _ = machine.opened(waiting: line.waiting.count, isPaused: false)
+            case .recount: _ = machine.recounted(line.waiting.count)
+            case .count, .rest, .end: return false
+            }
+            return true
+        }
+
+        for value in 1...80 {
+            switch random.next(in: 0...6) {
+            case 0...1 where machine.owed > 0:
+                _ = machine.arrived(value, bytes: 1)
+            case 2:
+                requested += 1
+                _ = machine.request(1)
+            case 3:
+                line.isPaused.toggle()
+                _ = machine.looksAgain()
+            case 4 where !line.waiting.isEmpty:
+                line.waiting.removeFirst()
+                _ = machine.looksAgain()
+            default:
+                _ = goToTheStore()
+            }
+        }
+        while goToTheStore() {}
+        line.isPaused = true
+        _ = machine.looksAgain()
+        while goToTheStore() {}
+        // Whatever is owed comes, and no more is asked for than is wanted, finds a place, and one.
+        let (owed, demand) = (machine.owed, machine.demand)
+        var arrived = 0
+        while machine.owed > 0, arrived < 1_000 {
+            arrived += 1
+            _ = machine.arrived(1_000 + arrived, bytes: 1)
+            while machine.owed == 0 || random.chance(0.5), goToTheStore() {}
+        }
+        #expect(arrived <= owed + demand + size + 1, "\(whenFull) \(size)")
+        line.isPaused = false
+        _ = machine.looksAgain()
+        while goToTheStore() {}
+        #expect(line.waiting.isEmpty || machine.demand == 0)
+        #expect(line.given.count + machine.demand == requested)
+    }
+
     /// What makes it fast: however values and demands interleave, few calls carry many of them.
     @Test(arguments: [OverflowPolicy.dropNewest, .dropOldest, .wait])
     func manyValuesGoInFewCalls(whenFull: OverflowPolicy) {
@@ -141,7 +203,7 @@ import Testing
                 case .perform(let steps):
                     operations += steps.count
                     line.perform(steps, &machine)
-                case .open, .count, .rest, .end:
+                case .open, .recount, .count, .rest, .end:
                     break steps
                 }
             }

@@ -215,7 +215,30 @@ import Testing
         #expect(machine.nextStep().step.text == "claim 3")
         _ = machine.claimed(1, isShort: true)
         #expect(machine.demand == 2)
+        #expect(machine.nextStep().step.text == "recount")
+        #expect(machine.recounted(0).map(\.text) == ["ask 2"])
         #expect(machine.nextStep().step.text == "watch")
+    }
+
+    /// As those do that are put off, and all of a queue that is paused.
+    @Test func whatWaitsAndCannotBeClaimedKeepsItsPlaces() {
+        var machine = Machine(.init(size: 2, prefetch: .keepFull, whenFull: .dropNewest))
+        _ = machine.request(4)
+        #expect(machine.opened(waiting: 2, isPaused: false).map(\.text) == ["ask 5"])
+        #expect(machine.nextStep().step.text == "claim 4")
+        _ = machine.claimed(0, isShort: true)
+        #expect(machine.nextStep().step.text == "recount")
+        _ = machine.recounted(2)
+        #expect(machine.nextStep().step.text == "watch")
+        // Nothing finds a place, not even on its way to who asked for it. Upstream owes four more, and is not asked for others.
+        for value in 1...5 { #expect(machine.arrived(value, bytes: 1).map(\.text) == ["wake"]) }
+        #expect(machine.nextStep().step.text == "enqueue [1, 2, 3, 4, 5]")
+        #expect(machine.enqueued(accepted: 5, net: 0).isEmpty)
+        #expect(machine.nextStep().step.text == "watch")
+        // One comes to its time: its place is free, and three are still asked for.
+        _ = machine.looksAgain()
+        #expect(machine.nextStep().step.text == "claim 4")
+        #expect(machine.claimed(1, isShort: true).map(\.text) == ["ask 5"])
     }
 
     /// A store ends a claim early when the payloads are many bytes.
@@ -271,6 +294,7 @@ extension DurableBufferStateMachine.Step {
         switch self {
         case .open: "open"
         case .perform(let steps): steps.map(\.text).joined(separator: ", ")
+        case .recount: "recount"
         case .count: "count"
         case .rest(let watching): watching ? "watch" : "rest"
         case .end: "end"
