@@ -204,6 +204,29 @@ struct PlainInsertTests {
         try await store.close()
     }
 
+    /// They become text by the session's setting, before the view has them.
+    @Test func bytesThatBecameTextAreRefusedHoweverTheyWereWritten() async throws {
+        try server.run("SET bytea_output = escape")
+        let into = [
+            "\(schema).penstock_messages (queue, payload) VALUES ('jobs', ",
+            "\(schema).penstock_schedules (name, queue, spec, payload) VALUES ('s', 'jobs', '@daily', ",
+        ]
+        for bytes in [#"'\x61005c62ff'"#, #"'\x636166c3a9'"#, #"'\x5c'"#] {
+            for place in into {
+                let error = #expect(throws: ServerError.self) {
+                    try server.run("INSERT INTO \(place)\(bytes)::bytea)")
+                }
+                #expect(error?.message.contains("payload must be text here") == true)
+            }
+        }
+        try server.run(#"INSERT INTO \#(into[0])'hi'::bytea), ('jobs', 'C:\new'), ('jobs', 'naïve\\')"#)
+        try server.run(#"SET bytea_output = hex; INSERT INTO \#(into[0])'caf\303\251')"#)
+        let records = try await store.messages(MessageQuery(queue: jobs, limit: 9, withPayload: true)).records
+        let texts = records.map { $0.payload.map { String(decoding: $0, as: UTF8.self) } }
+        #expect(texts == ["hi", #"C:\new"#, #"naïve\\"#, #"caf\303\251"#])
+        try await store.close()
+    }
+
     /// Has another session change the schedule while this one's transaction holds the lock, which then changes it and commits.
     private func changeMeanwhile(_ other: String, andCommit own: String) async throws {
         let changed = Tally()

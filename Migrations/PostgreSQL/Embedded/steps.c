@@ -70,7 +70,7 @@ static const char step_0022[] = {
 #embed "../SQL/0022_locked_looks.sql" suffix(, 0)
 };
 static const char step_0023[] = {
-#embed "../SQL/0023_flushed_lives.sql" suffix(, 0)
+#embed "../SQL/0023_other_sessions.sql" suffix(, 0)
 };
 
 // In order: the first one is step 1.
@@ -97,7 +97,7 @@ static const struct penstock_postgres_migrations_step steps[] = {
     {"texts", step_0020},
     {"settings", step_0021},
     {"locked_looks", step_0022},
-    {"flushed_lives", step_0023},
+    {"other_sessions", step_0023},
 };
 
 int penstock_postgres_migrations_step_count(void) { return (int)(sizeof steps / sizeof steps[0]); }

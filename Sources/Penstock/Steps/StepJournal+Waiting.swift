@@ -41,12 +41,17 @@ extension StepJournal {
             if record == nil { record = try await keep(until, Self.bytes(time.now + timeout)) }
             deadline = try record.map { try Self.moment($0.result, of: event.text) }
         }
-        if let payload = try await holder.handle.storage.event(event, for: lease.sequence) {
-            return try await keep(place, payload).result
-        }
-        if let deadline, time.now >= deadline {
-            _ = try await keep(missed, [])
-            return nil
+        while true {
+            let asked = time.now
+            if let payload = try await holder.handle.storage.event(event, for: lease.sequence) {
+                return try await keep(place, payload).result
+            }
+            guard let deadline, time.now >= deadline else { break }
+            // Of a look that began before the deadline and was answered after it, nobody knows to when it belongs.
+            if asked >= deadline {
+                _ = try await keep(missed, [])
+                return nil
+            }
         }
         throw try suspend(until: deadline ?? time.now + Limits.delayMax, event: event)
     }

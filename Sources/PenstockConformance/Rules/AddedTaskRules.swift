@@ -1,4 +1,5 @@
 import PenstockCore
+import PenstockTestKit
 import Testing
 
 /// Tasks that a task adds to its workflow.
@@ -10,6 +11,7 @@ enum AddedTaskRules {
         "are not added by who has lost the lease": leaseLost,
         "wait for each other": chained,
         "are waited for also by what is cancelled for the moment": awaitedByCancelled,
+        "are waited for also by what has expired and is redriven": awaitedByExpired,
         "are not too many for those that wait": tooManyDependencies,
     ]
 
@@ -33,6 +35,27 @@ enum AddedTaskRules {
         #expect(try await store.drainDone(.mail) == ["part 1"])
         #expect(try await store.drainDone() == ["join"])
         #expect(try await store.workflows(WorkflowQuery(name: .flow)).first?.counts == [.done: 5])
+    }
+
+    static func awaitedByExpired(_ bench: Bench) async throws {
+        var policy = QueuePolicy.steady()
+        policy.whenExpired = .dead
+        let store = try await bench.open(policy)
+        try await store.configure(.mail, .create(.steady(), ifAbsent: false))
+        let join = NewTask(
+            .named("join"), queue: .jobs, message: .text("join", expiry: .after(.seconds(10))),
+            dependencies: [Dependency(on: .named("split"))])
+        let tasks = [NewTask(.named("split"), queue: .mail, message: .text("split")), join]
+        let started = try await store.start(NewWorkflow(.flow, tasks: tasks), durability: .processCrash)
+        let split = try #require(try await store.take(1, from: .mail, lease: .seconds(600)).first)
+        bench.time.advance(by: .seconds(10))
+        #expect(try await store.take(1).isEmpty)
+        #expect(try await store.state(of: started.receipts[1].sequence) == .dead)
+        #expect(try await add([.of("part", queue: .mail)], by: split, store) == .settled(.done))
+        #expect(try await store.apply(.redrive, to: [started.receipts[1].sequence]) == 1)
+        #expect(try await store.drainDone().isEmpty)
+        #expect(try await store.drainDone(.mail) == ["part"])
+        #expect(try await store.drainDone() == ["join"])
     }
 
     static func notAwaited(_ bench: Bench) async throws {

@@ -121,8 +121,8 @@ package enum Workflows {
         }
     }
 
-    /// Those that wait for a task, and those that were cancelled as they waited in vain for another one: that one's redrive brings
-    /// them back.
+    /// Those that wait for a task, and those that may wait for it again: cancelled as they waited in vain for another one, or dead as
+    /// they expired. A redrive brings them back.
     private static func waitingChildren(of sequence: Int64, _ connection: Connection) throws -> [Int64] {
         try connection.all(selectWaitingChildren, .integer(sequence)) { $0.integer(0) }
     }
@@ -174,7 +174,8 @@ package enum Workflows {
                 WHERE pending.queue_id = log.queue_id AND pending.sequence = log.sequence)
             OR EXISTS (SELECT 1 FROM penstock_outcome AS outcome
                 WHERE outcome.queue_id = log.queue_id AND outcome.sequence = log.sequence
-                    AND outcome.state = 'cancelled' AND outcome.reason = 'parentFailed'))
+                    AND (outcome.state = 'cancelled' AND outcome.reason = 'parentFailed'
+                        OR outcome.state = 'dead' AND dependency.state = 'open')))
         ORDER BY dependency.child
         """)
 }

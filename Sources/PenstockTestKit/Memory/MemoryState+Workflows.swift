@@ -87,9 +87,14 @@ extension MemoryState {
         }
     }
 
-    /// Those that wait for a task, and those that were cancelled as they waited in vain for another one, and may come back.
+    /// Those that wait for a task, and those that may wait for it again: cancelled as they waited in vain for another one, or dead as
+    /// they expired.
     private func waitingChildren(of sequence: SequenceNumber, in workflow: MemoryWorkflow) -> [SequenceNumber] {
-        (workflow.children[sequence] ?? []).filter { messages[$0]?.waitsForOthers == true }
+        (workflow.children[sequence] ?? []).filter { child in
+            guard let child = messages[child] else { return false }
+            let isOpen = child.dependencies.contains { $0.parent == sequence && $0.state == .open }
+            return child.waitsForOthers || child.state == .dead && isOpen
+        }
     }
 
     /// Cancels every task that has not ended, those that wait before those that they wait for. Workers of those that run are

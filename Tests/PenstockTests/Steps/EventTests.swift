@@ -45,6 +45,44 @@ import Testing
         #expect(try await the.state(receipt) == .done)
     }
 
+    /// A store whose answer to the first look for an event takes its time.
+    private final class LateAnswer: ForwardingStore {
+        let base: any MessageStore
+        let meanwhile = Mutex<(@Sendable () async throws -> Void)?>(nil)
+
+        init(_ base: any MessageStore) { self.base = base }
+
+        func pass<Answer: Sendable>(
+            _ call: StoreCall, _ body: @Sendable () async throws -> Answer
+        ) async throws -> Answer {
+            let answer = try await body()
+            if call == .event { try await meanwhile.withLock { $0.take() }?() }
+            return answer
+        }
+    }
+
+    @Test func anEventThatCameInTimeIsNotMissedAsTheLookWasSlow() async throws {
+        var store: LateAnswer?
+        let the = Fixture { base in
+            let late = LateAnswer(base)
+            store = late
+            return late
+        }
+        let queue = try await the.queue()
+        let receipt = try await queue.enqueue(1)
+        store?.meanwhile.withLock {
+            $0 = {
+                try await the.store.emit("approved", Approval(by: "Grace"), to: .message(receipt.sequence))
+                the.time.advance(by: .seconds(2))
+            }
+        }
+        try await the.drain(queue) { delivery in
+            let approval = try await delivery.event("approved", as: Approval.self, timeout: .seconds(1))
+            #expect(approval == Approval(by: "Grace"))
+        }
+        #expect(try await the.state(receipt) == .done)
+    }
+
     @Test func anEventThatDoesNotComeInTimeIsMissedForGood() async throws {
         struct Broken: Error {}
         let queue = try await the.queue(policy: .exact)

@@ -230,7 +230,7 @@ import Testing
         #expect(machine.nextStep().step.text == "recount")
         _ = machine.recounted(2)
         #expect(machine.nextStep().step.text == "watch")
-        // Nothing finds a place, not even on its way to who asked for it. Upstream owes four more, and is not asked for others.
+        // Nothing finds a place, not even on its way to the one that asked for it. Upstream owes four more, and is not asked for others.
         for value in 1...5 { #expect(machine.arrived(value, bytes: 1).map(\.text) == ["wake"]) }
         #expect(machine.nextStep().step.text == "enqueue [1, 2, 3, 4, 5]")
         #expect(machine.enqueued(accepted: 5, net: 0).isEmpty)
@@ -271,42 +271,5 @@ import Testing
         #expect(machine.nextStep().step.text == "count")
         _ = machine.counted(0)
         #expect(machine.nextStep().step.text == "end")
-    }
-}
-
-extension DurableBufferStateMachine.Action {
-    var text: String {
-        switch self {
-        case .ask(.max): "ask max"
-        case .ask(let count): "ask \(count)"
-        case .goOn: "goOn"
-        case .stop: "stop"
-        case .cancelUpstream: "cancelUpstream"
-        case .overflow: "overflow"
-        case .lost(let count): "lost \(count)"
-        case .wake: "wake"
-        }
-    }
-}
-
-extension DurableBufferStateMachine.Step {
-    var text: String {
-        switch self {
-        case .open: "open"
-        case .perform(let steps): steps.map(\.text).joined(separator: ", ")
-        case .recount: "recount"
-        case .count: "count"
-        case .rest(let watching): watching ? "watch" : "rest"
-        case .end: "end"
-        }
-    }
-}
-
-extension PendingOperations.Step {
-    var text: String {
-        switch self {
-        case .enqueue(let values): "enqueue \(values)"
-        case .claim(let limit): "claim \(limit)"
-        }
     }
 }
