@@ -161,3 +161,12 @@ void penstock_end_commit(sqlite3 *connection) {
 int penstock_leave_write_ahead_log(sqlite3 *connection, int leaves) {
     return sqlite3_db_config(connection, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, leaves, (int *)0);
 }
+
+int penstock_has_write_ahead_log(sqlite3 *connection) {
+    sqlite3_file *file = NULL;
+    // https://sqlite.org/fileformat.html: the version that a reader has to know, 2 for write-ahead logs.
+    unsigned char version = 0;
+    if (sqlite3_file_control(connection, "main", SQLITE_FCNTL_FILE_POINTER, &file) != SQLITE_OK) return 0;
+    if (file == NULL || file->pMethods == NULL) return 0;
+    return file->pMethods->xRead(file, &version, 1, 19) == SQLITE_OK && version == 2;
+}

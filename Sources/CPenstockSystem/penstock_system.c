@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -183,5 +184,33 @@ void penstock_share_nice_value(int process) {
     closedir(threads);
 #else
     (void)process;
+#endif
+}
+
+int penstock_open_path(const char *path) {
+#if defined(__linux__)
+    return open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+#else
+    (void)path;
+    errno = ENOTSUP;
+    return -1;
+#endif
+}
+
+int penstock_change_owner(int descriptor, uint32_t user, uint32_t group) {
+#if defined(__linux__)
+    return fchownat(descriptor, "", user, group, AT_EMPTY_PATH);
+#else
+    return fchown(descriptor, user, group);
+#endif
+}
+
+int penstock_change_mode(int descriptor, uint32_t mode) {
+#if defined(__linux__)
+    char path[40];
+    snprintf(path, sizeof path, "/proc/self/fd/%d", descriptor);
+    return chmod(path, mode);
+#else
+    return fchmod(descriptor, (mode_t)mode);
 #endif
 }

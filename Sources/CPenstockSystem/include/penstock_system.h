@@ -26,6 +26,12 @@ int penstock_count_threads(int count);
 // or when its file system does not know when it was made.
 int penstock_file_birth(const char *path, uint64_t *number, int64_t *nanoseconds);
 
+// What is at `path`, a link as well, without opening it: for its status and the two calls below. Closing the descriptor takes no locks of
+// this process along, as that of an open file would. Returns -1 and says why in errno; ENOTSUP where the system has no such thing.
+int penstock_open_path(const char *path);
+int penstock_change_owner(int descriptor, uint32_t user, uint32_t group);
+int penstock_change_mode(int descriptor, uint32_t mode);
+
 // Has all threads that are made from now on take memory from where the first one does. With glibc each thread has an arena of its
 // own otherwise, and asks the system for nearly every page of it.
 void penstock_use_one_arena(void);

@@ -13,6 +13,7 @@ final class DurableBufferConduit<Element: Sendable>: Subscription, @unchecked Se
     private struct State: UpstreamHolder {
         var downstream: Downstream?
         var upstream = UpstreamSubscription()
+        var held = HeldDemand()
         var hasBegun = false
         /// What upstream is to be asked for by the thread that waits for the queue; `nil` when none does.
         var firstAsk: Int? = 0
@@ -42,7 +43,7 @@ final class DurableBufferConduit<Element: Sendable>: Subscription, @unchecked Se
     // MARK: Downstream
 
     func request(_ demand: Subscribers.Demand) {
-        guard demand > .none else { return }
+        guard demand > .none, !state.withLock({ $0.held.hold(demand) }) else { return }
         engine.request(demand.count)
         let begins = state.withLock { state in
             guard !state.hasBegun, state.downstream != nil else { return false }
@@ -115,6 +116,7 @@ final class DurableBufferConduit<Element: Sendable>: Subscription, @unchecked Se
         let (isFirst, downstream) = state.withLock { ($0.upstream.begin(subscription), $0.downstream) }
         guard isFirst, let downstream else { return subscription.cancel() }
         downstream.receive(subscription: self)
+        request(state.withLock { $0.held.letGo() })
     }
 
     private func arrived(_ element: Element) {

@@ -10,6 +10,7 @@ final class LogConduit<Output: Sendable>: Subscription, @unchecked Sendable {
         var delivery: LogDelivery?
         /// Whether the subscriber has its subscription: it hears of nothing before.
         var isGreeted = false
+        var held = HeldDemand()
         var end: Subscribers.Completion<any Error>?
     }
 
@@ -32,7 +33,7 @@ final class LogConduit<Output: Sendable>: Subscription, @unchecked Sendable {
 
     func request(_ demand: Subscribers.Demand) {
         guard demand > .none else { return }
-        state.withLock { $0.delivery }?.request(demand.count)
+        state.withLock { $0.held.hold(demand) ? nil : $0.delivery }?.request(demand.count)
     }
 
     func cancel() {
@@ -57,11 +58,12 @@ final class LogConduit<Output: Sendable>: Subscription, @unchecked Sendable {
     }
 
     private func greeted() {
-        let (end, downstream) = state.withLock { state -> (Subscribers.Completion<any Error>?, Downstream?) in
+        let (held, end, downstream) = state.withLock { state in
             state.isGreeted = true
-            return (state.end, state.end == nil ? nil : state.downstream.take())
+            return (state.held.letGo(), state.end, state.end == nil ? nil : state.downstream.take())
         }
         if let end { downstream?.receive(completion: end) }
+        request(held)
     }
 
     private func give(_ value: Output) {

@@ -5,6 +5,7 @@ internal import Penstock
 final class QueueConduit<Element: Sendable>: Subscription, @unchecked Sendable {
     private struct State {
         var downstream: AnySubscriber<Delivery<Element>, any Error>?
+        var held = HeldDemand()
         var hasBegun = false
     }
 
@@ -21,8 +22,14 @@ final class QueueConduit<Element: Sendable>: Subscription, @unchecked Sendable {
         relay.target = self
     }
 
+    /// Gives the subscriber its subscription.
+    func begin() {
+        state.withLock { $0.downstream }?.receive(subscription: self)
+        request(state.withLock { $0.held.letGo() })
+    }
+
     func request(_ demand: Subscribers.Demand) {
-        guard demand > .none else { return }
+        guard demand > .none, !state.withLock({ $0.held.hold(demand) }) else { return }
         engine.request(demand.count)
         let begins = state.withLock { state in
             guard !state.hasBegun, state.downstream != nil else { return false }

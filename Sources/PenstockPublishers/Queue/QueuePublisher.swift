@@ -46,6 +46,6 @@ public struct QueuePublisher<Element: Sendable>: Publisher, Sendable {
     /// Begins a reader. It claims nothing before it is asked.
     public func receive<Downstream: Subscriber>(subscriber: Downstream)
     where Downstream.Input == Output, Downstream.Failure == Failure {
-        subscriber.receive(subscription: QueueConduit(self, AnySubscriber(subscriber)))
+        QueueConduit(self, AnySubscriber(subscriber)).begin()
     }
 }

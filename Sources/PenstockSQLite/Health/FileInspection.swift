@@ -13,7 +13,8 @@ enum FileInspection {
         report.file.walBytes = FileIdentity.size(of: path + "-wal")
         report.file.pageBytes = try number("page_size", database)
         report.file.journalMode =
-            try hasLog(path) ? "wal" : String.fetchOne(database, sql: "PRAGMA journal_mode") ?? ""
+            try OpenFile.hasWriteAheadLog(database)
+            ? "wal" : String.fetchOne(database, sql: "PRAGMA journal_mode") ?? ""
         report.file.givesBackPages = try number("auto_vacuum", database) != 0
         report.file.pageCount = try number("page_count", database)
         report.file.freePageCount = try number("freelist_count", database)
@@ -44,15 +45,6 @@ enum FileInspection {
         else { return try integrityCheck(database) }
         defer { try? other.close() }
         return try other.writeWithoutTransaction(integrityCheck)
-    }
-
-    /// Whether the file's header says that it has a write-ahead log (https://sqlite.org/fileformat.html): SQLite says no when it was
-    /// opened as one that does not change.
-    private static func hasLog(_ path: String) throws -> Bool {
-        guard let file = FileHandle(forReadingAtPath: path) else { return false }
-        defer { try? file.close() }
-        let header = try file.read(upToCount: 20) ?? Data()
-        return header.count == 20 && header[18] == 2
     }
 
     private static func integrityCheck(_ database: Database) throws -> [String] {

@@ -31,8 +31,13 @@ enum OpenFile {
         }
     }
 
+    /// Whether the file's header says that it has a write-ahead log: SQLite says no when it was opened as one that does not change.
+    static func hasWriteAheadLog(_ database: Database) -> Bool {
+        penstock_has_write_ahead_log(database.sqliteConnection) != 0
+    }
+
     /// Says whether this connection leaves the write-ahead log in place when it is the last to close the file.
-    private static func leaveWriteAheadLog(_ database: Database, _ leaves: Bool) {
+    static func leaveWriteAheadLog(_ database: Database, _ leaves: Bool) {
         // It can only fail for a connection that is closed.
         _ = penstock_leave_write_ahead_log(database.sqliteConnection, leaves ? 1 : 0)
     }

@@ -1,6 +1,7 @@
 import Foundation
 import PenstockCore
 import PenstockProcesses
+import Synchronization
 
 /// A database that is made under another name in the same folder, and gets its own name when it is whole.
 ///
@@ -11,8 +12,7 @@ struct NewFile {
     let temporaryPath: String
     private let path: String
     private let replaces: Bool
-    /// The open file that has the lock.
-    private let descriptor: Int32
+    private let hold: Hold
 
     /// Makes an empty file that only its owner can read.
     ///
@@ -33,7 +33,7 @@ struct NewFile {
             let descriptor = open(temporaryPath, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
             guard descriptor >= 0 else { throw SystemErrors.failure("\(path) cannot be made", errno) }
             if LeftFiles.hold(descriptor) {
-                (self.temporaryPath, self.descriptor) = (temporaryPath, descriptor)
+                (self.temporaryPath, hold) = (temporaryPath, Hold(descriptor))
                 return
             }
             // Another process has taken it for one that was left, and removes it.
@@ -55,6 +55,8 @@ struct NewFile {
     /// - Throws: `fileExists` when another file has got the name meanwhile.
     func publish() throws {
         try Self.refuseExisting(path, replaces: replaces)
+        // Whoever opens the file by its name, in this process too, has locks on it that go when a descriptor of it is closed.
+        hold.end()
         if replaces {
             guard rename(temporaryPath, path) == 0 else { throw SystemErrors.failure("\(path) cannot be made", errno) }
             return
@@ -84,7 +86,18 @@ struct NewFile {
     func removeTemporaryName() {
         LeftFiles.unlinkAll(temporaryPath)
         // With it goes what SQLite has locked in this process, so not before.
-        close(descriptor)
+        hold.end()
+    }
+
+    /// The open file that has the lock.
+    private final class Hold: Sendable {
+        private let descriptor: Mutex<Int32?>
+
+        init(_ descriptor: Int32) { self.descriptor = Mutex(descriptor) }
+
+        func end() {
+            if let descriptor = descriptor.withLock({ $0.take() }) { close(descriptor) }
+        }
     }
 
     /// A companion alone belongs to a database that was there, and SQLite would take it for the new one's.

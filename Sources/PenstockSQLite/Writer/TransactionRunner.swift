@@ -61,8 +61,12 @@ final class TransactionRunner {
     func run() {
         while writer.wait() { answer(carryOut()) }
         access.flusher?.end()
-        // Prepared statements must not outlive the connection.
-        access.pool.unsafeReentrantWrite { _ in connection = nil }
+        access.pool.unsafeReentrantWrite { database in
+            // Prepared statements must not outlive the connection.
+            connection = nil
+            // What lies at their names now is other programs': SQLite would write its own log into their file, and remove theirs.
+            if (try? access.requireFile()) == nil { OpenFile.leaveWriteAheadLog(database, true) }
+        }
         if access.flusher == nil { return }
         // The last connection puts the write-ahead log away, which one that only reads cannot. GRDB closes the writer's first.
         access.pool.invalidateReadOnlyConnections()
