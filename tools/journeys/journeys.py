@@ -214,6 +214,7 @@ def a_message_is_enqueued_by_hand(bin_path):
         press(page, "Enqueue")
         until("the message is shown", lambda: text(page, "h1").startswith("Message "))
         expect("\"to\": \"<b>you</b>\"" in text(page) and "1.50" in text(page), text(page))
+        settle(page)
         page.find_element(By.LINK_TEXT, "hex").click()
         expect("7b 22 74 6f" in text(page), "it is shown in hexadecimal")
         settle(page)
