@@ -81,15 +81,15 @@ struct AuditEntry {
     ///
     /// - Parameter later: records that follow, for what came of the last entries.
     static func read(_ records: [LogRecord], followedBy later: [LogRecord] = []) -> [AuditEntry] {
+        guard let last = records.last?.sequence else { return [] }
         var entries: [AuditEntry] = []
         var outcomes: [Int64: Written] = [:]
         let decoder = JSONDecoder()
-        let last = records.last?.sequence
         for record in (records + later).reversed() {
             guard let written = try? decoder.decode(Written.self, from: Data(record.payload)) else { continue }
             if let entry = written.of {
                 outcomes[entry] = written
-            } else if let act = written.act, let by = written.by, last.map({ record.sequence <= $0 }) == true {
+            } else if let act = written.act, let by = written.by, record.sequence <= last {
                 let outcome = outcomes[record.sequence.rawValue]
                 entries.append(
                     AuditEntry(

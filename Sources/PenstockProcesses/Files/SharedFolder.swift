@@ -240,37 +240,29 @@ package struct SharedFolder: Sendable {
         _ body: (stat, _ own: (uid_t, gid_t) -> Int32, _ setMode: (mode_t) -> Int32) throws -> Void
     ) throws {
         var status = stat()
-        if companions.contains(path) { return try useUnopened(path, body) }
         let kind = isFolder ? O_DIRECTORY : 0
-        let descriptor = Foundation.open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | kind)
+        // To open and close what SQLite has open in this process takes SQLite's locks away.
+        let isSQLites = companions.contains(path)
+        let descriptor =
+            isSQLites
+            ? penstock_open_path(path)
+            : Foundation.open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | kind)
         if descriptor >= 0 {
             defer { close(descriptor) }
             guard fstat(descriptor, &status) == 0 else { throw SystemErrors.failure("\(path) cannot be read", errno) }
-            try body(status, { fchown(descriptor, $0, $1) }, { fchmod(descriptor, $0) })
-        } else if errno == EACCES, lstat(path, &status) == 0 {
-            // Not root, then, who may open everything: a user who cannot read it can only change what is their own.
+            if isSQLites {
+                try body(
+                    status, { penstock_change_owner(descriptor, $0, $1) },
+                    { penstock_change_mode(descriptor, UInt32($0)) })
+            } else {
+                try body(status, { fchown(descriptor, $0, $1) }, { fchmod(descriptor, $0) })
+            }
+        } else if errno == EACCES || errno == ENOTSUP, lstat(path, &status) == 0 {
+            // Not root, then, who may open everything: a user who cannot read it can only change what is their own. Or a system on
+            // which nothing is reached without opening it.
             try body(status, { lchown(path, $0, $1) }, { fchmodat(AT_FDCWD, path, $0, AT_SYMLINK_NOFOLLOW) })
         } else {
             throw refusal(of: path, errno, isFolder: isFolder)
-        }
-    }
-
-    /// As ``use(_:isFolder:_:)``, of a file that SQLite has open in this process: to open and close it takes SQLite's locks away.
-    private func useUnopened(
-        _ path: String, _ body: (stat, _ own: (uid_t, gid_t) -> Int32, _ setMode: (mode_t) -> Int32) throws -> Void
-    ) throws {
-        var status = stat()
-        let descriptor = penstock_open_path(path)
-        if descriptor >= 0 {
-            defer { close(descriptor) }
-            guard fstat(descriptor, &status) == 0 else { throw SystemErrors.failure("\(path) cannot be read", errno) }
-            try body(
-                status, { penstock_change_owner(descriptor, $0, $1) },
-                { penstock_change_mode(descriptor, UInt32($0)) })
-        } else if errno == ENOTSUP, lstat(path, &status) == 0 {
-            try body(status, { lchown(path, $0, $1) }, { fchmodat(AT_FDCWD, path, $0, AT_SYMLINK_NOFOLLOW) })
-        } else {
-            throw refusal(of: path, errno, isFolder: false)
         }
     }
 

@@ -1,7 +1,8 @@
 /// What a subscriber asks for while it is being given its subscription: it is sent nothing before that is over, as it is told one
 /// thing at a time (Reactive Streams, rule 1.3).
 struct HeldDemand {
-    private var isOver = false
+    /// Whether the subscriber has its subscription.
+    private(set) var isOver = false
     private var demand = Subscribers.Demand.none
 
     /// Holds what is asked for.

@@ -8,8 +8,7 @@ final class LogConduit<Output: Sendable>: Subscription, @unchecked Sendable {
     private struct State {
         var downstream: Downstream?
         var delivery: LogDelivery?
-        /// Whether the subscriber has its subscription: it hears of nothing before.
-        var isGreeted = false
+        /// The subscriber hears of nothing before it has its subscription.
         var held = HeldDemand()
         var end: Subscribers.Completion<any Error>?
     }
@@ -47,7 +46,7 @@ final class LogConduit<Output: Sendable>: Subscription, @unchecked Sendable {
     private func end(_ failure: (any Error)?) {
         let completion: Subscribers.Completion<any Error> = failure.map { .failure($0) } ?? .finished
         let (downstream, delivery) = state.withLock { state -> (Downstream?, LogDelivery?) in
-            guard state.isGreeted else {
+            guard state.held.isOver else {
                 state.end = state.end ?? completion
                 return (nil, nil)
             }
@@ -59,8 +58,7 @@ final class LogConduit<Output: Sendable>: Subscription, @unchecked Sendable {
 
     private func greeted() {
         let (held, end, downstream) = state.withLock { state in
-            state.isGreeted = true
-            return (state.held.letGo(), state.end, state.end == nil ? nil : state.downstream.take())
+            (state.held.letGo(), state.end, state.end == nil ? nil : state.downstream.take())
         }
         if let end { downstream?.receive(completion: end) }
         request(held)

@@ -51,6 +51,19 @@ import Testing
             }
         }
 
+        /// Does what the machine wants of it next.
+        ///
+        /// - Returns: whether there was something to do.
+        mutating func goOn(_ machine: inout DurableBufferStateMachine<Int, Int>) -> Bool {
+            switch machine.nextStep().step {
+            case .perform(let steps): perform(steps, &machine)
+            case .open: _ = machine.opened(waiting: waiting.count, isPaused: false)
+            case .recount: _ = machine.recounted(waiting.count)
+            case .count, .rest, .end: return false
+            }
+            return true
+        }
+
         mutating func claim(_ limit: Int) -> Int {
             if isPaused { return 0 }
             let taken = waiting.prefix(limit)
@@ -88,24 +101,10 @@ import Testing
         var rules = Rules(line: line)
         var machine = DurableBufferStateMachine<Int, Int>(.init(size: size, prefetch: prefetch, whenFull: whenFull))
 
-        /// Returns whether there was something to do.
-        func goToTheStore() -> Bool {
-            switch machine.nextStep().step {
-            case .perform(let steps):
-                line.perform(steps, &machine)
-            case .open:
-                _ = machine.opened(waiting: line.waiting.count, isPaused: false)
-            case .recount:
-                _ = machine.recounted(line.waiting.count)
-            case .count, .rest, .end:
-                return false
-            }
-            return true
-        }
-
         _ = machine.request(1)
         rules.request(1)
-        #expect(goToTheStore())
+        let hasOpened = line.goOn(&machine)
+        #expect(hasOpened)
         for value in 1...60 {
             switch random.next(in: 0...2) {
             case 0 where machine.owed > 0:
@@ -116,10 +115,10 @@ import Testing
                 _ = machine.request(count)
                 rules.request(count)
             default:
-                _ = goToTheStore()
+                _ = line.goOn(&machine)
             }
         }
-        while goToTheStore() {}
+        while line.goOn(&machine) {}
         #expect(line.given == rules.line.given, "\(size) \(whenFull) \(prefetch)")
         #expect(Set(line.dropped) == Set(rules.line.dropped))
         #expect(line.waiting == rules.line.waiting)
@@ -137,17 +136,6 @@ import Testing
         var machine = DurableBufferStateMachine<Int, Int>(.init(size: size, prefetch: .keepFull, whenFull: whenFull))
         var requested = 0
 
-        /// Returns whether there was something to do.
-        func goToTheStore() -> Bool {
-            switch machine.nextStep().step {
-            case .perform(let steps): line.perform(steps, &machine)
-            case .open: _ = machine.opened(waiting: line.waiting.count, isPaused: false)
-            case .recount: _ = machine.recounted(line.waiting.count)
-            case .count, .rest, .end: return false
-            }
-            return true
-        }
-
         for value in 1...80 {
             switch random.next(in: 0...6) {
             case 0...1 where machine.owed > 0:
@@ -162,25 +150,25 @@ import Testing
                 line.waiting.removeFirst()
                 _ = machine.looksAgain()
             default:
-                _ = goToTheStore()
+                _ = line.goOn(&machine)
             }
         }
-        while goToTheStore() {}
+        while line.goOn(&machine) {}
         line.isPaused = true
         _ = machine.looksAgain()
-        while goToTheStore() {}
+        while line.goOn(&machine) {}
         // Whatever is owed comes, and no more is asked for than is wanted, finds a place, and one; once more where others had taken some.
         let (owed, demand) = (machine.owed, machine.demand)
         var arrived = 0
         while machine.owed > 0, arrived < 1_000 {
             arrived += 1
             _ = machine.arrived(1_000 + arrived, bytes: 1)
-            while machine.owed == 0 || random.chance(0.5), goToTheStore() {}
+            while machine.owed == 0 || random.chance(0.5), line.goOn(&machine) {}
         }
         #expect(arrived <= owed + 2 * (demand + size + 1), "\(whenFull) \(size)")
         line.isPaused = false
         _ = machine.looksAgain()
-        while goToTheStore() {}
+        while line.goOn(&machine) {}
         #expect(line.waiting.isEmpty || machine.demand == 0)
         #expect(line.given.count + machine.demand == requested)
     }
