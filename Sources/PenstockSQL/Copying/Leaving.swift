@@ -8,8 +8,8 @@ import PenstockCore
 enum Leaving {
     /// What a step has come to.
     enum Step: Sendable {
-        /// Workers have so many messages. Where they are not waited for nothing has begun.
-        case mustWait(leased: Int64)
+        /// Workers have so many messages. Where the move has not begun, and they are not waited for, nothing has.
+        case mustWait(leased: Int64, moveID: String?)
         /// Nothing changes from here on.
         case isClosed(moveID: String)
         /// The move was finished before.
@@ -17,10 +17,13 @@ enum Leaving {
     }
 
     /// Closes the store, or goes on with closing it.
+    ///
+    /// - Parameter begun: the move that the caller has begun, or has found begun; `nil`: it has not looked yet.
     static func close(
-        _ copy: StoreCopy, targetID: StoreID, mayWait: Bool, in transaction: Transaction
+        _ copy: StoreCopy, targetID: StoreID, mayWait: Bool, begun: String?, in transaction: Transaction
     ) throws -> Step {
         let connection = transaction.connection
+        if let begun, transaction.departure?.moveID != begun { throw cancelled }
         if let departure = transaction.departure {
             guard departure.targetID == targetID else { throw departure.refusal }
             if departure.phase == .moved { return .isMoved(moveID: departure.moveID) }
@@ -33,8 +36,8 @@ enum Leaving {
             )
         }
         let leased = try connection.first(countLeases, read: { $0.integer(0) }) ?? 0
-        if leased > 0, !mayWait { return .mustWait(leased: leased) }
         var moveID = transaction.departure?.moveID
+        if leased > 0, !mayWait { return .mustWait(leased: leased, moveID: moveID) }
         if moveID == nil {
             let new = StoreID(random: transaction.random).rawValue
             moveID = new
@@ -43,18 +46,35 @@ enum Leaving {
                 .integer(transaction.now.microseconds))
         }
         try setPhase(leased > 0 ? .draining : .copying, in: transaction)
-        return leased > 0 ? .mustWait(leased: leased) : .isClosed(moveID: moveID ?? "")
+        return leased > 0 ? .mustWait(leased: leased, moveID: moveID) : .isClosed(moveID: moveID ?? "")
     }
 
     /// Says that the target has all of it.
+    ///
+    /// - Throws: `illegalTransition` when the move was cancelled.
     static func finish(_ moveID: String, in transaction: Transaction) throws {
-        guard let departure = transaction.departure, departure.moveID == moveID else {
-            throw PenstockError(
-                .illegalTransition,
-                "The move was cancelled at its end, and both stores have the messages; delete the queues of one of them."
-            )
-        }
+        guard transaction.departure?.moveID == moveID else { throw cancelled }
         try setPhase(.moved, in: transaction)
+    }
+
+    /// Throws `illegalTransition` when the store is not left by that move any more: somebody has cancelled it.
+    static func requireLeft(_ moveID: String, _ connection: Connection) throws {
+        let current = try connection.first(selectMove) { $0.text(0) }
+        guard let current, current == moveID else { throw cancelled }
+    }
+
+    private static let cancelled = PenstockError(
+        .illegalTransition,
+        "The move was cancelled while it was under way. Look whether the queues are open in the store to which they went: if not, "
+            + "`penstock copy --cancel` and `--to` removes what has come there; if so, delete them in one of the two stores."
+    )
+
+    /// Opens the store again, if nothing has happened but that workers were waited for.
+    static func open(unlessBeyondDraining moveID: String, in transaction: Transaction) throws {
+        guard let departure = transaction.departure, departure.moveID == moveID, departure.phase == .draining else {
+            throw cancelled
+        }
+        _ = try open(in: transaction)
     }
 
     /// Opens the store again.
@@ -78,6 +98,7 @@ enum Leaving {
         }
     }
 
+    private static let selectMove = Query("SELECT move_id FROM penstock_store WHERE id = 1")
     private static let selectHalf = Query("SELECT name FROM penstock_queue WHERE deleting <> 0 ORDER BY name LIMIT 1")
     private static let countLeases = Query("SELECT count(*) FROM penstock_lease")
     private static let begin = Query(

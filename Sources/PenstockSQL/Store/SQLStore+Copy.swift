@@ -7,10 +7,11 @@ public import PenstockCore
 /// | nothing | is open | has nothing | begins |
 /// | closing the source | is closed | has nothing | makes the queues in the target |
 /// | making the queues, or a batch | is closed | has queues that are closed, and the place of the move | goes on from there |
-/// | opening the target | is closed | works | notes in the source that it is so |
-/// | that note | is closed | works | says what there was to copy |
+/// | noting in the source that it has moved | is left | has all, and is closed | opens it |
+/// | opening the target | is left | works | says what there was to copy |
 ///
-/// The source is closed before anything is in the target, and both are never open.
+/// The source is closed before anything is in the target, and both are never open: whoever cancels the move while it is under way ends
+/// it, as each step looks whether the source is still closed by it, and the target opens last.
 extension SQLStore {
     /// Copies all queues into `target`, and closes this store for producers and workers before it begins. It can be interrupted in any
     /// way and called again.
@@ -38,14 +39,18 @@ extension SQLStore {
             )
         }
         try await refuseClashes(target, copy, sourceID)
-        let (moveID, wasFinished) = try await close(copy, targetID)
+        let (moveID, isMoved) = try await close(copy, targetID)
         var arrival = try await target.core.read { try Arriving.find(moveID, $0) }
         let withLog = arrival?.withLog ?? copy.withLog
         let expected = try await core.read { try CopyCount.ofSource(withLog: withLog, $0) }
-        if wasFinished || arrival?.isFinished == true {
-            if !wasFinished { try await markFinished(moveID) }
+        if arrival?.isFinished == true || isMoved && arrival == nil {
+            if !isMoved { try await markMoved(moveID) }
             return try await report(expected, offset: arrival?.sequenceOffset ?? 0, wasFinished: true)
         }
+        try require(
+            withLog || !copy.withLog,
+            "This copy was begun without the log, and goes on without it; give it up with `penstock copy --cancel` and `--to`, and "
+                + "begin it again with --log.")
         if arrival == nil { arrival = try await begin(moveID, sourceID, in: target, copy) }
         guard let arrival else { throw PenstockError(.storage, "\(copy.target) does not know the move.") }
         let place = try await takeAll(arrival, into: target, total: expected.total, progress)
@@ -60,11 +65,14 @@ extension SQLStore {
         let cascade = try await core.read { connection in
             try connection.all(CopiedTable.cascade.selection, .integer(.max), 0) { try CopiedTable.cascade.row($0) }
         }
+        // From here on nobody gives it up without a word to the target: the source is left before the target opens.
+        if !isMoved { try await markMoved(moveID) }
+        try await core.afterStep?()
+        try await core.read { try Leaving.requireLeft(moveID, $0) }
         try await target.core.writer.perform(durability: .powerLoss, weight: 1 + cascade.count) {
             try Arriving.finish(moveID, at: place, cascade: cascade, in: $0)
         }
-        try await core.afterStep?()
-        try await markFinished(moveID)
+        try await core.read { try Leaving.requireLeft(moveID, $0) }
         return try await report(expected, offset: arrival.sequenceOffset, wasFinished: false)
     }
 
@@ -116,34 +124,48 @@ extension SQLStore {
     }
 
     /// Closes the source, once workers have nothing more.
-    private func close(_ copy: StoreCopy, _ targetID: StoreID) async throws -> (moveID: String, wasFinished: Bool) {
+    private func close(_ copy: StoreCopy, _ targetID: StoreID) async throws -> (moveID: String, isMoved: Bool) {
         let (mayWait, start) = (copy.wait > .zero, core.time.boot)
         var hasReclaimed = false
+        // The move that is waited for. One that somebody has given up meanwhile is not begun anew.
+        var begun: String?
         while true {
-            let step = try await core.writer.perform(durability: .powerLoss, duringMove: .all) { transaction in
-                try Leaving.close(copy, targetID: targetID, mayWait: mayWait, in: transaction)
+            let step = try await core.writer.perform(durability: .powerLoss, duringMove: .all) { [begun] in
+                try Leaving.close(copy, targetID: targetID, mayWait: mayWait, begun: begun, in: $0)
             }
             switch step {
             case .isClosed(let moveID):
                 try await core.afterStep?()
                 return (moveID, false)
             case .isMoved(let moveID): return (moveID, true)
-            case .mustWait where !hasReclaimed:
+            case .mustWait(_, let moveID) where !hasReclaimed:
                 // What dead workers had is with nobody.
                 _ = try await reclaim()
                 hasReclaimed = true
-            case .mustWait(let leased):
+                if mayWait { begun = moveID }
+            case .mustWait(let leased, let moveID):
                 let waited = core.time.boot.microseconds - start.microseconds
                 guard mayWait, waited < copy.wait.wholeMicroseconds else {
-                    if mayWait {
-                        _ = try await core.writer.perform(
-                            durability: .powerLoss, duringMove: .all, { try Leaving.open(in: $0) })
-                    }
                     let messages =
                         leased == 1 ? "1 message of \(copy.source) is" : "\(leased) messages of \(copy.source) are"
+                    guard let moveID else {
+                        throw PenstockError(
+                            .busy,
+                            "\(messages) with workers; stop the workers, or give them some time with --wait. Nothing was begun."
+                        )
+                    }
+                    guard mayWait else {
+                        throw PenstockError(
+                            .busy,
+                            "\(messages) with workers, and nothing else is taken or given there since a copy with --wait was begun; "
+                                + "call it with --wait again, or open the store with `penstock copy --cancel`.")
+                    }
+                    _ = try await core.writer.perform(durability: .powerLoss, duringMove: .all) {
+                        try Leaving.open(unlessBeyondDraining: moveID, in: $0)
+                    }
                     throw PenstockError(
                         .busy,
-                        "\(messages) with workers; stop the workers, or give them some time with --wait. Nothing was begun."
+                        "\(messages) with workers; stop the workers, or give them more time with --wait. The store is open again."
                     )
                 }
                 try await core.time.sleep(for: .milliseconds(100))
@@ -173,7 +195,8 @@ extension SQLStore {
         while true {
             try Task.checkCancellation()
             let batch = try await core.read { [place] in
-                try CopyBatch.read(from: place, withLog: arrival.withLog, $0)
+                try Leaving.requireLeft(arrival.moveID, $0)
+                return try CopyBatch.read(from: place, withLog: arrival.withLog, $0)
             }
             guard let batch else { return place }
             try await target.core.writer.perform(weight: 1 + batch.messages) {
@@ -186,7 +209,7 @@ extension SQLStore {
         }
     }
 
-    private func markFinished(_ moveID: String) async throws {
+    private func markMoved(_ moveID: String) async throws {
         try await core.writer.perform(durability: .powerLoss, duringMove: .all) { try Leaving.finish(moveID, in: $0) }
     }
 
