@@ -15,7 +15,10 @@ struct SessionLocks: WorkerLocks {
 
     func look(_ connection: Connection) throws -> any WorkerSights {
         let held = try connection.all(Self.selectHeld) { Self.prefix + String($0.integer(0)) }
-        let returning = try connection.all(Self.selectReturning, .integer(Self.returnTime)) { $0.text(0) ?? "" }
+        // The table of the server's lives is not logged, so a standby has none, and nobody works there.
+        let isStandby = (connection as? PostgresConnection)?.server.reported("in_hot_standby") == "on"
+        let returning =
+            isStandby ? [] : try connection.all(Self.selectReturning, .integer(Self.returnTime)) { $0.text(0) ?? "" }
         return SessionSights(held: Set(held + returning))
     }
 
