@@ -2,21 +2,24 @@ import PenstockFormats
 
 /// What a batch answers: each entry stands alone.
 struct Batch {
-    private static let countMax = 10
+    static let countMax = 10
 
     private var successful: [JSONValue] = []
     private var failed: [JSONValue] = []
 
     /// The entries of a batch: one to ten, with ids of their own.
-    static func checked<Entry>(_ entries: [Entry]?, _ id: KeyPath<Entry, String?>) throws(Refusal) -> [Entry] {
-        guard let entries, !entries.isEmpty else {
+    static func checked<Entry>(
+        _ written: BatchEntries<Entry>?, _ id: KeyPath<Entry, String?>
+    ) throws(Refusal) -> [Entry] {
+        guard let written, written.count > 0 else {
             throw Refusal("EmptyBatchRequest", "There should be at least one entry in the request.")
         }
-        guard entries.count <= countMax else {
+        guard written.count <= countMax else {
             throw Refusal(
                 "TooManyEntriesInBatchRequest",
-                "Maximum number of entries per request are \(countMax). You have sent \(entries.count).")
+                "Maximum number of entries per request are \(countMax). You have sent \(written.count).")
         }
+        let entries = written.first
         var seen: Set<String> = []
         for entry in entries {
             let id = entry[keyPath: id] ?? ""

@@ -63,7 +63,19 @@ struct ShownHandle: Decodable {
 /// A batch of entries.
 struct BatchInput<Entry: Decodable>: Decodable {
     var QueueUrl: String?
-    var Entries: [Entry]?
+    var Entries: BatchEntries<Entry>?
+}
+
+/// The entries of a batch. Of too many, those behind the bound are counted and not read.
+struct BatchEntries<Entry: Decodable>: Decodable {
+    var first: [Entry] = []
+    var count = 0
+
+    init(from decoder: any Decoder) throws {
+        var container = try decoder.unkeyedContainer()
+        while !container.isAtEnd, first.count < Batch.countMax { first.append(try container.decode(Entry.self)) }
+        count = container.count ?? first.count
+    }
 }
 
 struct ReceiveInput: Decodable {

@@ -11,8 +11,10 @@ final class MoveTasks: Sendable {
 
     struct MoveTask: Sendable {
         var source: QueueName
-        var movedCount: Int
         var startedAt: Timestamp
+        var movedCount = 0
+        /// Queues that had no room for all of their letters, which stay where they are.
+        var fullQueues: Set<QueueName> = []
     }
 
     private let tasks = Mutex<[MoveTask]>([])
@@ -45,20 +47,21 @@ extension Call {
         if input.DestinationArn != nil {
             throw Refusal.unsupported("Dead letters go back to the queue that they are from; leave DestinationArn out.")
         }
-        let startedAt = directory.time.now
+        var task = MoveTasks.MoveTask(source: queue, startedAt: directory.time.now)
         let settings = try await directory.read(queue)
         let sources = try await directory.sources(of: queue, anew: true)
         guard !sources.isEmpty else {
             throw Refusal("ResourceNotFoundException", "The queue '\(queue)' is the dead-letter queue of no other.")
         }
         try requireMayOperate(sources)
-        var movedCount = try await moveBroughtLetters(from: settings, to: sources)
+        // Of one that fails half-way it is told what it has moved.
+        defer { moves.add(task) }
+        try await moveBroughtLetters(from: settings, to: sources, of: &task)
         for source in sources.map(\.name) {
-            movedCount += try await store.apply(.redrive, to: .queue(source, states: [.dead]))
+            task.movedCount += try await store.apply(.redrive, to: .queue(source, states: [.dead]))
             directory.forget(source)
         }
-        moves.add(MoveTasks.MoveTask(source: queue, movedCount: movedCount, startedAt: startedAt))
-        return .amazonJSON(.object(["TaskHandle": .string("ended-\(startedAt.microseconds)")]))
+        return .amazonJSON(.object(["TaskHandle": .string("ended-\(task.startedAt.microseconds)")]))
     }
 
     /// Throws unless the token may operate all of `sources`: their dead letters are moved, or discarded.
@@ -75,7 +78,9 @@ extension Call {
     ///
     /// A step moves some. What was sent to the dead-letter queue by itself is held meanwhile, so that the next step finds others;
     /// when there is much of that, what lies behind it stays.
-    private func moveBroughtLetters(from queue: QueueSettings, to sources: [QueueSettings]) async throws -> Int {
+    private func moveBroughtLetters(
+        from queue: QueueSettings, to sources: [QueueSettings], of task: inout MoveTasks.MoveTask
+    ) async throws {
         let sources = Dictionary(sources.map { ($0.name, $0) }) { $1 }
         let claim = RemoteClaim(
             queues: [queue.name], limit: Self.step, lease: Self.lease, worker: WorkerName(stored: "sqs move task"),
@@ -83,7 +88,7 @@ extension Call {
         // What comes while it goes on is the next task's, so that each has an end.
         let (count, overflow) = queue.depths.waiting.addingReportingOverflow(queue.depths.leased)
         var left = overflow ? .max : count
-        var (movedCount, step, others): (Int, [Lease], [Lease]) = (0, [], [])
+        var (step, others): ([Lease], [Lease]) = ([], [])
         var untilExtended = Patience(Self.lease / 3, directory.time)
         do {
             while left > 0, others.count < Self.othersMax {
@@ -92,21 +97,30 @@ extension Call {
                 left -= messages.count
                 step = messages.map(\.lease)
                 let homes = try await homes(of: messages, among: sources)
+                var rooms = try await rooms(of: homes.values)
                 var settlements: [Settlement] = []
                 for message in messages {
                     guard let home = homes[message.lease.sequence] else {
                         others.append(message.lease)
                         continue
                     }
+                    if let room = rooms[home.name] {
+                        guard room > 0 else {
+                            task.fullQueues.insert(home.name)
+                            others.append(message.lease)
+                            continue
+                        }
+                        rooms[home.name] = room - 1
+                    }
                     let (headers, group) = Envelope.moved(
                         message.headers, group: message.group, hasGroups: home.policy.hasGroupKeys, from: nil)
                     let moved = NewMessage(
                         payload: message.payload, headers: headers, priority: message.priority, group: group,
-                        origin: message.origin)
+                        expiry: home.expiry, origin: message.origin)
                     settlements.append(Settlement(message.lease, .done, drafts: [Draft(moved, to: home.name)]))
                 }
-                let refused = try await carryOut(settlements)
-                movedCount += settlements.count - refused.count
+                let refused = try await carryOut(settlements, of: &task)
+                task.movedCount += settlements.count - refused.count
                 others += refused
                 step = []
                 if untilExtended.left == nil {
@@ -120,7 +134,16 @@ extension Call {
         }
         // Should it fail, the leases end by themselves.
         try? await queues.giveBack(others)
-        return movedCount
+    }
+
+    /// How many messages find room in those of the queues that would drop one for each that they have no room for: the letter itself,
+    /// or what waits there. Other queues say so themselves.
+    private func rooms(of homes: some Collection<QueueSettings>) async throws -> [QueueName: Int] {
+        var rooms: [QueueName: Int] = [:]
+        for home in homes where rooms[home.name] == nil && home.dropsWhenFull {
+            rooms[home.name] = try await directory.read(home.name).roomLeft
+        }
+        return rooms
     }
 
     /// The queues whose dead letters the messages were, by message. Those of no queue among `sources` are left out.
@@ -148,11 +171,15 @@ extension Call {
     /// Moves messages.
     ///
     /// - Returns: those that were not moved, as their queue refuses them. They stop no other.
-    private func carryOut(_ settlements: [Settlement]) async throws -> [Lease] {
+    private func carryOut(_ settlements: [Settlement], of task: inout MoveTasks.MoveTask) async throws -> [Lease] {
+        var full: Set<QueueName> = []
         func settle(_ settlements: [Settlement]) async throws -> [Lease]? {
             do {
                 let results = try await store.settle(settlements)
                 return zip(settlements, results).filter { $1 == .leaseLost }.map(\.0.lease)
+            } catch let error as PenstockError where error.code == .queueFull {
+                if settlements.count == 1 { full.formUnion(settlements[0].drafts.map(\.queue)) }
+                return nil
             } catch let error as PenstockError
                 where [.invalidInput, .unknownQueue, .queueDeleting].contains(error.code)
             {
@@ -162,7 +189,12 @@ extension Call {
         if settlements.isEmpty { return [] }
         if let refused = try await settle(settlements) { return refused }
         var refused: [Lease] = []
-        for settlement in settlements { refused += try await settle([settlement]) ?? [settlement.lease] }
+        for settlement in settlements {
+            // Where one has found no room, the next ones are not tried.
+            let isForFull = settlement.drafts.contains { full.contains($0.queue) }
+            refused += isForFull ? [settlement.lease] : try await settle([settlement]) ?? [settlement.lease]
+        }
+        task.fullQueues.formUnion(full)
         return refused
     }
 
@@ -173,12 +205,19 @@ extension Call {
         let limit = input.MaxResults ?? 1
         guard (1...10).contains(limit) else { throw Refusal.outOfRange("MaxResults", limit, 1...10) }
         let results = moves.of(queue, limit: limit).map { task in
-            JSONValue.object([
-                "Status": .string("COMPLETED"), "SourceArn": .string(arn(queue)),
-                "ApproximateNumberOfMessagesMoved": .integer(task.movedCount),
-                "ApproximateNumberOfMessagesToMove": .integer(task.movedCount),
-                "StartedTimestamp": .integer(task.startedAt.microseconds / 1000),
-            ])
+            let full = task.fullQueues.map { "'\($0)'" }.sorted().joined(separator: ", ")
+            var members: [JSONValue.Member] = [
+                .init(key: "Status", value: .string(full.isEmpty ? "COMPLETED" : "FAILED")),
+                .init(key: "SourceArn", value: .string(arn(queue))),
+                .init(key: "ApproximateNumberOfMessagesMoved", value: .integer(task.movedCount)),
+                .init(key: "ApproximateNumberOfMessagesToMove", value: .integer(task.movedCount)),
+                .init(key: "StartedTimestamp", value: .integer(task.startedAt.microseconds / 1000)),
+            ]
+            if !full.isEmpty {
+                let reason = "Letters stay here, as there is no room for them in \(full)."
+                members.append(.init(key: "FailureReason", value: .string(reason)))
+            }
+            return JSONValue.object(members)
         }
         return .amazonJSON(.object(["Results": .array(results)]))
     }

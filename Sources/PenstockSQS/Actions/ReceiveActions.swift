@@ -31,12 +31,13 @@ extension Call {
         if let unknown = names.first(where: { !Self.systemAttributes.contains($0) }) {
             throw Refusal("InvalidAttributeName", "Unknown Attribute \(Escape.text(unknown)).")
         }
+        let asked = AskedAttributes(input.MessageAttributeNames ?? [])
         let claim = RemoteClaim(
             queues: [queue], limit: limit, lease: max(.seconds(visibility), Limits.leaseRange.lowerBound),
             worker: try workerName, wait: .zero)
         let messages = try await received(by: claim, from: queue, within: .seconds(wait))
         do {
-            let json = try await json(of: messages, settings, names, input.MessageAttributeNames ?? [])
+            let json = try await json(of: messages, settings, names, asked)
             if visibility == 0, !messages.isEmpty {
                 // It is there for the next one at once. Its handle is good as long as nobody has received it again.
                 _ = try await store.settle(messages.map { Settlement($0.lease, Self.givenBack) })
@@ -101,9 +102,11 @@ extension Call {
     }
 
     private func json(
-        of messages: [ClaimedMessage], _ settings: QueueSettings, _ names: Set<String>, _ attributeNames: [String]
+        of messages: [ClaimedMessage], _ settings: QueueSettings, _ names: Set<String>,
+        _ askedAttributes: AskedAttributes
     ) async throws -> JSONValue {
         if messages.isEmpty { return .object([]) }
+        let place = try await directory.place(of: settings.name)
         let asks = { names.contains("All") || names.contains($0) }
         let firstReceived =
             asks("ApproximateFirstReceiveTimestamp") ? try await firstAttempts(of: messages) : [:]
@@ -117,11 +120,11 @@ extension Call {
             let handle = ReceiptHandle(lease: message.lease, attempt: message.attempt)
             var members: [JSONValue.Member] = [
                 .init(key: "MessageId", value: .string(MessageID.text(of: id))),
-                .init(key: "ReceiptHandle", value: .string(handle.text(queue: settings.name))),
+                .init(key: "ReceiptHandle", value: .string(handle.text(of: place))),
                 .init(key: "MD5OfBody", value: .string(Insecure.MD5.hash(data: Array(body.utf8)).hex)),
                 .init(key: "Body", value: .string(body)),
             ]
-            let asked = attributes.asked(for: attributeNames)
+            let asked = attributes.asked(for: askedAttributes)
             if let md5 = asked.md5 {
                 members.append(.init(key: "MD5OfMessageAttributes", value: .string(md5)))
                 members.append(.init(key: "MessageAttributes", value: asked.json))

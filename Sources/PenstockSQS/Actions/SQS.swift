@@ -11,8 +11,10 @@ package import PenstockHTTP
 /// A request is one of Amazon's when its header `X-Amz-Target` says so. Everything else passes by.
 package struct SQS: RouterMiddleware {
     private static let targetPrefix = "AmazonSQS."
-    /// Bytes of a request: a batch of the largest messages, whose characters may each be written as six.
-    private static let bytesMax = 8 * 1024 * 1024
+    /// Bytes of a request: a batch of the largest messages, whose characters may each be written as six; all that is no message is
+    /// small.
+    private static let sendingBytesMax = 8 * 1024 * 1024
+    private static let otherBytesMax = 256 * 1024
 
     private let store: PenstockStore
     private let directory: QueueDirectory
@@ -51,6 +53,7 @@ package struct SQS: RouterMiddleware {
 
     /// Apart from what passes other requests on: those that wait would keep the room that this takes.
     private func answer(_ request: Request, _ context: ServerContext, to action: String) async throws -> Response {
+        let bytesMax = action.hasPrefix("SendMessage") ? Self.sendingBytesMax : Self.otherBytesMax
         do {
             // Whoever has shown a token, or need not show any, is known already.
             var context = context
@@ -60,12 +63,12 @@ package struct SQS: RouterMiddleware {
                 let signature = Signature(request)
                 // No large body is read for somebody whom nobody knows.
                 let signer = try signature.signer(tokens, now: time.now)
-                body = try await request.body.collect(upTo: Self.bytesMax)
+                body = try await request.body.collect(upTo: bytesMax)
                 principal = try signature.verify(body: body, by: signer)
                 context.principal = principal
                 context.shown = tokens.token(named: principal.name).map { ($0.secret, tokens) }
             } else {
-                body = try await request.body.collect(upTo: Self.bytesMax)
+                body = try await request.body.collect(upTo: bytesMax)
             }
             let call = Call(
                 queues: store, directory: directory, moves: moves, principal: principal, request: request,
@@ -85,7 +88,7 @@ package struct SQS: RouterMiddleware {
             return refusal.response
         } catch is NIOTooManyBytesError {
             return Refusal(
-                "RequestEntityTooLarge", "A request has at most \(Self.bytesMax) bytes.", status: .contentTooLarge
+                "RequestEntityTooLarge", "Such a request has at most \(bytesMax) bytes.", status: .contentTooLarge
             ).response
         } catch is CancellationError {
             return Refusal(

@@ -14,7 +14,7 @@ extension Call {
         let settings = try await directory.settings(of: queue)
         let outgoing = try Outgoing(input, to: settings, now: directory.time.now)
         let receipts = try await store.enqueue([outgoing.message], to: queue, durability: .powerLoss)
-        guard let receipt = receipts.first else { throw Refusal.full(queue) }
+        guard let receipt = receipts.first, receipt.state != .dropped else { throw Refusal.full(queue) }
         return .amazonJSON(.object(outgoing.answer(receipt, settings)))
     }
 
@@ -51,7 +51,8 @@ extension Call {
             receipts = []
         }
         for (index, (id, outgoing)) in accepted.enumerated() {
-            if index < receipts.count {
+            // What a queue has dropped as it came was not sent, and an answer has no other word for that.
+            if index < receipts.count, receipts[index].state != .dropped {
                 batch.succeed(id, outgoing.answer(receipts[index], settings))
             } else {
                 batch.fail(id, .full(queue))

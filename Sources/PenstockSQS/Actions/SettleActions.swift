@@ -7,47 +7,47 @@ import PenstockHTTP
 extension Call {
     func deleteMessage() async throws -> Response {
         let input = try input(ShownHandle.self)
-        let queue = try await consumed(input.QueueUrl)
-        try await finish([try handle(input, queue)], in: queue)
+        let place = try await consumed(input.QueueUrl)
+        try await finish([try handle(input, place)], in: place.queue)
         return .amazonEmpty
     }
 
     func deleteMessageBatch() async throws -> Response {
         let input = try input(BatchInput<ShownHandle>.self)
-        let queue = try await consumed(input.QueueUrl)
+        let place = try await consumed(input.QueueUrl)
         var batch = Batch()
         var handles: [ReceiptHandle] = []
         for entry in try Batch.checked(input.Entries, \.Id) {
             let id = entry.Id ?? ""
             do {
-                handles.append(try handle(entry, queue))
+                handles.append(try handle(entry, place))
                 batch.succeed(id)
             } catch {
                 batch.fail(id, error)
             }
         }
-        try await finish(handles, in: queue)
+        try await finish(handles, in: place.queue)
         return .amazonJSON(batch.json)
     }
 
     func changeMessageVisibility() async throws -> Response {
         let input = try input(ShownHandle.self)
-        let queue = try await consumed(input.QueueUrl)
-        let change = try visibility(input, queue)
-        if let refusal = try await apply([change], in: queue).first ?? nil { throw refusal }
+        let place = try await consumed(input.QueueUrl)
+        let change = try visibility(input, place)
+        if let refusal = try await apply([change], in: place.queue).first ?? nil { throw refusal }
         return .amazonEmpty
     }
 
     func changeMessageVisibilityBatch() async throws -> Response {
         let input = try input(BatchInput<ShownHandle>.self)
-        let queue = try await consumed(input.QueueUrl)
+        let place = try await consumed(input.QueueUrl)
         var batch = Batch()
         var changes: [(id: String, change: VisibilityChange)] = []
         for entry in try Batch.checked(input.Entries, \.Id) {
             let id = entry.Id ?? ""
-            do { changes.append((id, try visibility(entry, queue))) } catch { batch.fail(id, error) }
+            do { changes.append((id, try visibility(entry, place))) } catch { batch.fail(id, error) }
         }
-        let refusals = try await apply(changes.map(\.change), in: queue)
+        let refusals = try await apply(changes.map(\.change), in: place.queue)
         for ((id, _), refusal) in zip(changes, refusals) {
             if let refusal { batch.fail(id, refusal) } else { batch.succeed(id) }
         }
@@ -56,16 +56,16 @@ extension Call {
 
     // MARK: Input
 
-    private func consumed(_ url: String?) async throws -> QueueName {
+    private func consumed(_ url: String?) async throws -> ReceiptHandle.Place {
         let queue = try queue(url)
         try requireMay(.consume, queue)
         _ = try await directory.settings(of: queue)
-        return queue
+        return try await directory.place(of: queue)
     }
 
-    private func handle(_ input: ShownHandle, _ queue: QueueName) throws(Refusal) -> ReceiptHandle {
+    private func handle(_ input: ShownHandle, _ place: ReceiptHandle.Place) throws(Refusal) -> ReceiptHandle {
         guard let text = input.ReceiptHandle, !text.isEmpty else { throw .missing("ReceiptHandle") }
-        guard let handle = ReceiptHandle(text, queue: queue) else { throw .invalidHandle }
+        guard let handle = ReceiptHandle(text, of: place) else { throw .invalidHandle }
         return handle
     }
 
@@ -74,8 +74,8 @@ extension Call {
         var seconds: Int
     }
 
-    private func visibility(_ input: ShownHandle, _ queue: QueueName) throws(Refusal) -> VisibilityChange {
-        let handle = try handle(input, queue)
+    private func visibility(_ input: ShownHandle, _ place: ReceiptHandle.Place) throws(Refusal) -> VisibilityChange {
+        let handle = try handle(input, place)
         guard let seconds = input.VisibilityTimeout else { throw .missing("VisibilityTimeout") }
         guard (0...43_200).contains(seconds) else { throw .outOfRange("VisibilityTimeout", seconds, 0...43_200) }
         return VisibilityChange(handle: handle, seconds: seconds)

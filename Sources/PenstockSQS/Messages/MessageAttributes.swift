@@ -51,18 +51,40 @@ extension MessageAttributes {
         return hash.finalize().hex
     }
 
-    /// Those that a receiver asks for by names: `All`, `.*`, a name, or the beginning of names with `.*` behind it.
-    func asked(for names: [String]) -> MessageAttributes {
-        if isEmpty || names.isEmpty { return [:] }
-        return filter { name, _ in
-            names.contains { asked in
-                asked == "All" || asked == name || asked.hasSuffix(".*") && name.hasPrefix(asked.dropLast(2))
-            }
-        }
+    /// Those that a receiver asks for.
+    func asked(for asked: AskedAttributes) -> MessageAttributes {
+        isEmpty || asked.isNone ? [:] : filter { name, _ in asked.contains(name) }
     }
 
     var json: JSONValue {
         .object(sorted { $0.key < $1.key }.map { .init(key: $0.key, value: $0.value.json) })
+    }
+}
+
+/// Which attributes a receiver asks for by names: `All`, `.*`, a name, or the beginning of names with `.*` behind it. However many
+/// there are, an attribute is looked up by what its own name is.
+struct AskedAttributes: Sendable {
+    private var names: Set<String> = []
+    private var beginnings: Set<String> = []
+    private var areAll = false
+
+    init(_ asked: [String]) {
+        for name in asked {
+            if name == "All" || name == ".*" {
+                areAll = true
+            } else if name.hasSuffix(".*") {
+                beginnings.insert(String(name.dropLast(2)))
+            } else {
+                names.insert(name)
+            }
+        }
+    }
+
+    var isNone: Bool { !areAll && names.isEmpty && beginnings.isEmpty }
+
+    func contains(_ name: String) -> Bool {
+        if areAll || names.contains(name) { return true }
+        return !beginnings.isEmpty && name.indices.contains { beginnings.contains(String(name[...$0])) }
     }
 }
 

@@ -18,11 +18,10 @@ struct DeadLetters {
     func bring(into queue: QueueName) async throws -> Bool {
         let sources = try await directory.sources(of: queue)
         if sources.isEmpty { return false }
-        let settings = try await directory.settings(of: queue)
         var found = false
         for source in sources {
             do {
-                if try await bring(from: source.name, into: settings) { found = true }
+                if try await bring(from: source.name, into: queue) { found = true }
             } catch let error as PenstockError where error.code == .unknownQueue {
                 // It was removed within the last second, or the other was; the claim finds that out.
                 directory.forget(source.name)
@@ -31,19 +30,16 @@ struct DeadLetters {
         return found
     }
 
-    private func bring(from source: QueueName, into target: QueueSettings) async throws -> Bool {
-        // What a full queue drops would be on its record, again at each look.
-        if let capacity = target.policy.capacity, capacity.whenFull == .dropNewest,
-            target.depths.waiting >= capacity.count
-        {
-            return false
-        }
+    private func bring(from source: QueueName, into target: QueueName) async throws -> Bool {
         let letters = try await store.messages(
             MessageQuery(queue: source, states: [.dead], limit: Self.countMax, withPayload: true)
         ).records
         if letters.isEmpty { return false }
+        let target = try await directory.read(target)
+        // What a full queue drops would be on its record, again at each look; or it would be an older letter, unseen by anybody.
+        let room = target.dropsWhenFull ? target.roomLeft : .max
         var brought = 0
-        for letter in letters {
+        for letter in letters.prefix(room) {
             // Each stands alone: one that cannot be brought stays where it is, and stops no other.
             do {
                 guard try await bring(letter, from: source, into: target) else { break }

@@ -124,8 +124,9 @@ struct RedrivePolicy: Equatable, Sendable {
 
 /// Amazon's names of resources.
 enum ARN {
-    /// The queue that an ARN names: its last part.
+    /// The queue that an ARN names: all that is behind the account, as a name may have colons. What is no ARN is a name.
     static func name(in text: String) -> String {
-        text.split(separator: ":", omittingEmptySubsequences: false).last.map(String.init) ?? text
+        let parts = text.split(separator: ":", maxSplits: 5, omittingEmptySubsequences: false)
+        return parts.count == 6 && parts[0] == "arn" ? String(parts[5]) : text
     }
 }

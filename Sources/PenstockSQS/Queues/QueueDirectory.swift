@@ -16,6 +16,7 @@ final class QueueDirectory: Sendable {
     }
 
     private struct State {
+        var storeID: StoreID?
         var settings: [QueueName: Kept<QueueSettings>] = [:]
         var all: Kept<[QueueSettings]>?
     }
@@ -27,6 +28,14 @@ final class QueueDirectory: Sendable {
     init(store: any MessageStore, time: any TimeSource) {
         self.store = store
         self.time = time
+    }
+
+    /// Where the handles of a queue's messages are good.
+    func place(of queue: QueueName) async throws -> ReceiptHandle.Place {
+        if let id = state.withLock({ $0.storeID }) { return ReceiptHandle.Place(queue: queue, store: id) }
+        let id = try await store.storeID()
+        state.withLock { $0.storeID = id }
+        return ReceiptHandle.Place(queue: queue, store: id)
     }
 
     /// A queue's settings, a second old at most.

@@ -36,6 +36,21 @@ struct QueueSettings: Sendable {
         note.attributes[name].flatMap { Int($0) } ?? QueueAttributes.numbers[name]?.otherwise ?? 0
     }
 
+    /// Whether it drops a message, that one or another, for each that comes while it is full.
+    var dropsWhenFull: Bool {
+        switch policy.capacity?.whenFull {
+        case .dropNewest, .dropOldest: true
+        case .fail, .wait, nil: false
+        }
+    }
+
+    /// How many messages have room by what is known of it.
+    var roomLeft: Int {
+        guard let capacity = policy.capacity else { return .max }
+        let (left, overflow) = capacity.count.subtractingReportingOverflow(depths.waiting)
+        return overflow ? 0 : max(0, left)
+    }
+
     /// How long a message may wait to be received; `nil`: for as long as it takes, as nobody has said otherwise.
     var expiry: Expiry? {
         note.attributes["MessageRetentionPeriod"].flatMap { Int64($0) }.map { .after(.seconds($0)) }

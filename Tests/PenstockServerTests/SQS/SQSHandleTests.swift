@@ -13,13 +13,20 @@ import Testing
 @Suite struct SQSHandleTests {
     @Test func aHandleIsOfItsQueueAndOfNothingElse() throws {
         let lease = Lease(sequence: SequenceNumber(42), token: LeaseToken(rawValue: .max))
-        let (mail, other) = (try QueueName("mail"), try QueueName("other"))
+        let here = StoreID(rawValue: "here")
+        let mail = ReceiptHandle.Place(queue: try QueueName("mail"), store: here)
         let handle = ReceiptHandle(lease: lease, attempt: 3)
-        let text = handle.text(queue: mail)
-        #expect(ReceiptHandle(text, queue: mail) == handle)
-        #expect(ReceiptHandle(text, queue: other) == nil)
+        let text = handle.text(of: mail)
+        #expect(ReceiptHandle(text, of: mail) == handle)
+        for other in [
+            ReceiptHandle.Place(queue: try QueueName("other"), store: here),
+            ReceiptHandle.Place(queue: mail.queue, store: StoreID(rawValue: "there")),
+            ReceiptHandle.Place(queue: mail.queue, store: nil),
+        ] {
+            #expect(ReceiptHandle(text, of: other) == nil)
+        }
         for wrong in ["", "garbage", String(text.dropLast(4)), "B" + text.dropFirst(), text + text] {
-            #expect(ReceiptHandle(wrong, queue: mail) == nil)
+            #expect(ReceiptHandle(wrong, of: mail) == nil)
         }
     }
 

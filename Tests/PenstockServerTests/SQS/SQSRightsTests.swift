@@ -51,9 +51,13 @@ import Testing
             let (mine, url) = (try await ops.sqsQueue("mine"), try await ops.sqsQueue("secret"))
             try await ops.sqs("SendMessage", ["QueueUrl": url, "MessageBody": "x"])
             let message = try #require(try await ops.sqsReceive(url).first)
-            let known = try #require(ReceiptHandle(message.handle, queue: try QueueName("secret")))
+            let storeID = try await store.storage.storeID()
+            func place(_ queue: String) throws -> ReceiptHandle.Place {
+                ReceiptHandle.Place(queue: try QueueName(queue), store: storeID)
+            }
+            let known = try #require(ReceiptHandle(message.handle, of: try place("secret")))
             let entry: [String: Any] = [
-                "Id": "1", "ReceiptHandle": known.text(queue: try QueueName("mine")), "VisibilityTimeout": 0,
+                "Id": "1", "ReceiptHandle": known.text(of: try place("mine")), "VisibilityTimeout": 0,
             ]
             if action.hasSuffix("Batch") {
                 try await team.sqs(action, ["QueueUrl": mine, "Entries": [entry]])
@@ -138,9 +142,10 @@ import Testing
                 func sequence(_ message: [String: Any]) throws -> Int64 {
                     try #require(Int64((message["MessageId"] as? String ?? "").suffix(12), radix: 16))
                 }
+                let place = ReceiptHandle.Place(queue: try QueueName("mail"), store: try await store.storage.storeID())
                 func forged(_ sequence: Int64, attempt: Int) throws -> String {
                     let lease = Lease(sequence: SequenceNumber(sequence), token: LeaseToken(rawValue: 7))
-                    return ReceiptHandle(lease: lease, attempt: attempt).text(queue: try QueueName("mail"))
+                    return ReceiptHandle(lease: lease, attempt: attempt).text(of: place)
                 }
                 func delete(_ handle: String, _ server: TestServer) async throws {
                     try await server.sqs("DeleteMessage", ["QueueUrl": url, "ReceiptHandle": handle])

@@ -1,0 +1,153 @@
+import Foundation
+import Penstock
+import PenstockCore
+import PenstockTestKit
+import Testing
+
+@testable import PenstockSQS
+
+/// What full queues do to messages on their way, and how much one request may ask for.
+@Suite struct SQSBoundTests {
+    private let mail = QueueName(stored: "mail")
+    private let dead = QueueName(stored: "dead")
+
+    private func withServer(_ body: @escaping @Sendable (TestServer) async throws -> Void) async throws {
+        try await TestServer.run(store: PenstockStore(TestDatabase().open()), body)
+    }
+
+    private func send(_ bodies: String..., to queue: String, _ server: TestServer) async throws {
+        for body in bodies { try await server.sqs("SendMessage", ["QueueUrl": queue, "MessageBody": body]) }
+    }
+
+    private func depths(_ server: TestServer, _ queue: QueueName) async throws -> Depths? {
+        try await server.store.queues().first { $0.name == queue }?.depths
+    }
+
+    private func dropped(_ server: TestServer) async throws -> Int {
+        var count = 0
+        for queue in [mail, dead] {
+            let query = MessageQuery(queue: queue, states: [.dropped])
+            count += try await server.store.storage.messages(query).count
+        }
+        return count
+    }
+
+    private func bound(
+        _ queue: QueueName, to count: Int, _ whenFull: OverflowPolicy, _ server: TestServer
+    ) async throws {
+        var policy = try #require(try await server.store.queues().first { $0.name == queue }?.policy)
+        policy.capacity = Capacity(count, whenFull: whenFull)
+        _ = try await server.store.storage.configure(queue, .set(policy, replacing: nil))
+    }
+
+    private func move(_ server: TestServer) async throws -> [String: Any] {
+        let source = ["SourceArn": TestServer.arn("dead")]
+        try await server.sqs("StartMessageMoveTask", source)
+        let tasks = try await server.sqs("ListMessageMoveTasks", source)["Results"] as? [[String: Any]]
+        return try #require(tasks?.first)
+    }
+
+    /// What was dropped as it came was not sent, and its sender has to hear that.
+    @Test func aMessageThatAFullQueueDropsWasNotSent() async throws {
+        try await withServer { server in
+            _ = try await server.sqsQueue("mail")
+            try await bound(mail, to: 1, .dropNewest, server)
+            try await send("1", to: "mail", server)
+            let one = try await server.sqsResponse("SendMessage", ["QueueUrl": "mail", "MessageBody": "2"])
+            #expect(one.status >= 400 && one.text.contains("RequestThrottled"))
+            let entries = ["a", "b"].map { ["Id": $0, "MessageBody": "3"] }
+            let batch = try await server.sqs("SendMessageBatch", ["QueueUrl": "mail", "Entries": entries])
+            #expect((batch["Successful"] as? [Any])?.count == 0 && (batch["Failed"] as? [Any])?.count == 2)
+        }
+    }
+
+    /// Neither the letters nor what waits in their queue may be lost by a move that finds no room.
+    @Test(arguments: [OverflowPolicy.dropNewest, .dropOldest, .fail])
+    func aMoveTakesNoMoreLettersThanHaveRoom(_ whenFull: OverflowPolicy) async throws {
+        try await withServer { server in
+            _ = try await server.sqsQueue("dead")
+            _ = try await server.sqsQueue("mail", withDeadLettersIn: "dead")
+            try await send("1", "2", to: "mail", server)
+            try await server.sqsFail("mail")
+            // Both are brought over, and stay.
+            #expect(try await server.sqsFail("dead").count == 2)
+            try await bound(mail, to: 2, whenFull, server)
+            try await send("new", to: "mail", server)
+            let task = try await move(server)
+            #expect(task["Status"] as? String == "FAILED")
+            #expect((task["FailureReason"] as? String)?.contains("'mail'") == true)
+            #expect(task["ApproximateNumberOfMessagesMoved"] as? Int == 1)
+            #expect(try await depths(server, dead)?.waiting == 1)
+            #expect(try await depths(server, mail)?.waiting == 2)
+            #expect(try await dropped(server) == 0)
+            #expect(try await server.sqsReceive("mail", ["MaxNumberOfMessages": 10]).map(\.body) == ["new", "1"])
+            // Now there is room.
+            #expect(try await move(server)["Status"] as? String == "COMPLETED")
+            #expect(try await depths(server, dead)?.waiting == 0)
+        }
+    }
+
+    @Test func aFullQueueStopsTheLettersOfNoOther() async throws {
+        try await withServer { server in
+            _ = try await server.sqsQueue("dead")
+            for name in ["full", "mail"] { _ = try await server.sqsQueue(name, withDeadLettersIn: "dead") }
+            for name in ["full", "mail"] {
+                try await send(name, to: name, server)
+                try await server.sqsFail(name)
+            }
+            #expect(try await server.sqsFail("dead").count == 2)
+            try await send("dies later", to: "mail", server)
+            try await server.sqsFail("mail")
+            try await bound(QueueName(stored: "full"), to: 1, .fail, server)
+            try await send("new", to: "full", server)
+            let task = try await move(server)
+            #expect(task["Status"] as? String == "FAILED" && task["ApproximateNumberOfMessagesMoved"] as? Int == 2)
+            #expect(try await depths(server, mail)?.waiting == 2)
+        }
+    }
+
+    /// It would drop the oldest of them for each that comes, and nobody has seen those.
+    @Test func aFullQueueThatDropsItsOldestTakesNoMoreLettersThanHaveRoom() async throws {
+        try await withServer { server in
+            _ = try await server.sqsQueue("dead")
+            _ = try await server.sqsQueue("mail", withDeadLettersIn: "dead")
+            try await bound(dead, to: 2, .dropOldest, server)
+            try await send("1", "2", "3", "4", "5", to: "mail", server)
+            try await server.sqsFail("mail")
+            #expect(try await server.sqsReceive("dead", ["MaxNumberOfMessages": 10]).map(\.body) == ["1", "2"])
+            #expect(try await depths(server, mail)?.dead == 3)
+            #expect(try await dropped(server) == 0)
+        }
+    }
+
+    @Test func aNameMayHaveColons() {
+        #expect(ARN.name(in: "arn:aws:sqs:eu-west-1:000000000000:team:dlq") == "team:dlq")
+        #expect(ARN.name(in: "arn:aws:sqs:eu-west-1:000000000000:dlq") == "dlq")
+        #expect(ARN.name(in: "team:dlq") == "team:dlq")
+    }
+
+    @Test func attributesAreAskedForByNamesAndBeginnings() {
+        let attributes: MessageAttributes = ["a.b": AttributeValue(), "a": AttributeValue(), "b": AttributeValue()]
+        func asked(_ names: String...) -> [String] { attributes.asked(for: AskedAttributes(names)).keys.sorted() }
+        #expect(asked() == [])
+        #expect(asked("b", "zzz") == ["b"])
+        #expect(asked("a.*") == ["a", "a.b"])
+        #expect(asked("a.b.*", "zzz.*") == ["a.b"])
+        for all in ["All", ".*"] { #expect(asked(all) == ["a", "a.b", "b"]) }
+    }
+
+    /// What is no message is small, and of a batch no more is read than may be.
+    @Test func aRequestThatAsksForTooMuchIsRefused() async throws {
+        try await withServer { server in
+            _ = try await server.sqsQueue("mail")
+            let names = Array(repeating: "z", count: 100_000)
+            let response = try await server.sqsResponse(
+                "ReceiveMessage", ["QueueUrl": "mail", "MessageAttributeNames": names])
+            #expect(response.status == 413)
+            let entries = Array(repeating: [String: String](), count: 11)
+            try await server.sqsRefuses(
+                "SendMessageBatch", ["QueueUrl": "mail", "Entries": entries], "TooManyEntriesInBatchRequest",
+                code: "AWS.SimpleQueueService.TooManyEntriesInBatchRequest")
+        }
+    }
+}
