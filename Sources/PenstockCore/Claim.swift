@@ -27,9 +27,11 @@ public struct ClaimRequest: Sendable {
 }
 
 extension ClaimRequest {
-    /// Payload bytes that a claim of so many messages may answer with at most.
+    /// Bytes of payloads and headers that a claim of so many messages may answer with at most: it ends behind the message with which
+    /// it has more than ``Limits/batchBytesMax``. Whatever the limit is, also one that no store takes.
     package static func bytesMax(limit: Int) -> Int {
-        min(limit, Limits.batchBytesMax / Limits.payloadBytesMax) * Limits.payloadBytesMax
+        let largestCount = Limits.batchBytesMax / Limits.payloadBytesMax + 1
+        return min(max(limit, 0), largestCount) * (Limits.payloadBytesMax + Limits.headerBytesMax)
     }
 }
 
@@ -114,9 +116,9 @@ public struct Claim: Sendable {
         return claim
     }
 
-    /// Whether this is all that there was for a claim of up to `limit`: a claim also stops short when its payloads are
-    /// many bytes.
+    /// Whether this is all that there was for a claim of up to `limit`: a claim also stops short when its payloads and
+    /// headers are many bytes.
     package func isAll(of limit: Int) -> Bool {
-        messages.count < limit && messages.reduce(0) { $0 + $1.payload.count } <= Limits.batchBytesMax
+        messages.count < limit && messages.reduce(0) { $0 + $1.bytes } <= Limits.batchBytesMax
     }
 }

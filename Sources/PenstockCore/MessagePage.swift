@@ -52,6 +52,11 @@ extension MessageRecord {
     }
 }
 
+extension ClaimedMessage {
+    /// Bytes that the message brings along beside what every message has.
+    package var bytes: Int { payload.count + headers.headerBytes }
+}
+
 extension [String: String] {
     /// Bytes of the names and values of a message's headers.
     package var headerBytes: Int { reduce(0) { $0 + $1.key.utf8.count + $1.value.utf8.count } }

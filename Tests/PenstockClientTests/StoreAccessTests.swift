@@ -162,7 +162,7 @@ import Testing
     @Test func aTransactionIsBounded() async throws {
         try await TokenServer.run { (_, open) async throws in
             let consumer = try await open("consumer")
-            for (limit, countMax) in [(1, 16), (2, 8), (4, 4), (10_000, 4)] {
+            for (limit, countMax) in [(1, 20), (2, 10), (4, 5), (10_000, 4)] {
                 let claim = StoreOperation.claim(ClaimRequest(queue: mail, limit: limit, lease: .seconds(30)))
                 let claims = Array(repeating: claim, count: countMax)
                 #expect(try await consumer.perform(claims).answers.count == countMax)

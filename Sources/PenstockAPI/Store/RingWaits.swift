@@ -52,6 +52,14 @@ struct RingWaits: Sendable {
         let end = try await context.wait(atMost: Self.waitMax, time) {
             try await changes.wait(at: wait.bucket, after: wait.after, for: wait.bell, room: wait.room)
         }
+        // A token that was taken back waits for nothing more, and others hear of what this one was woken for.
+        do {
+            try context.requireStill(.consume, [])
+            if wait.bell == .work { try context.principalNow?.require(.consume) }
+        } catch {
+            if wait.bell == .work { changes.ringAll(at: wait.bucket) }
+            throw error
+        }
         switch end {
         case .happened: return try await answer(isRung: true, ring: changes.lastRing(of: wait.bell, at: wait.bucket))
         // A ring that came just now is after the one that the client knows of still.

@@ -101,7 +101,7 @@ struct StoreCaller: Sendable {
         else {
             throw Problem(
                 .contentTooLarge, code: PenstockError.Code.invalidInput.rawValue,
-                "One transaction has at most \(2 * Limits.batchCountMax) messages and verdicts, \(Limits.batchBytesMax) bytes, and claims of \(Limits.claimedBytesMax) bytes together, with \(Limits.payloadBytesMax) for each of their messages and \(Limits.batchBytesMax) for each claim; make several of it."
+                "One transaction has at most \(2 * Limits.batchCountMax) messages and verdicts, \(Limits.batchBytesMax) bytes, and claims of \(Limits.claimedBytesMax) bytes together, with \(ClaimRequest.bytesMax(limit: 1)) for each of their messages and \(ClaimRequest.bytesMax(limit: Limits.batchCountMax)) for each claim at most; make several of it."
             )
         }
     }

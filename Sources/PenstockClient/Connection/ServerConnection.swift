@@ -19,8 +19,9 @@ final class ServerConnection: Sendable {
     /// Calls that are under way at once. Each wait for a ring has a connection as well, in a pool of its own: calls never wait
     /// behind those.
     private static let connectionCountMax = 1024
-    /// Bytes of an answer: those of the largest claim, and of what goes with its messages.
-    private static let answerBytesMax = 4 * Limits.batchBytesMax
+    /// Bytes of an answer: those of the largest claims, and a quarter for what else goes with their messages, such as the keys of
+    /// groups and the names of tasks.
+    static let answerBytesMax = Limits.claimedBytesMax / 4 * 5
 
     let url: ServerURL
     private let token: String?

@@ -108,18 +108,18 @@ extension Claiming {
             if marks.contains(.expiry) { reading.expiring.append(number) }
             let sequence = SequenceNumber(number)
             let payload = try statement.bytes(6)
-            bytes += payload.count
             reading.wait.record(
                 microseconds: transaction.now.microseconds.elapsed(since: statement.optionalInteger(9) ?? enqueuedAt))
-            reading.messages.append(
-                ClaimedMessage(
-                    lease: Lease(sequence: sequence, token: LeaseToken(rawValue: tokenBase + number)),
-                    attempt: Int(attempt) + 1, enqueuedAt: Timestamp(microseconds: enqueuedAt),
-                    priority: Int(statement.integer(1)), headers: HeaderText.decode(statement.text(4)),
-                    payload: payload, origin: statement.optionalInteger(5).map { SequenceNumber($0) },
-                    group: marks.contains(.group) ? statement.text(8) : nil))
+            let message = ClaimedMessage(
+                lease: Lease(sequence: sequence, token: LeaseToken(rawValue: tokenBase + number)),
+                attempt: Int(attempt) + 1, enqueuedAt: Timestamp(microseconds: enqueuedAt),
+                priority: Int(statement.integer(1)), headers: HeaderText.decode(statement.text(4)),
+                payload: payload, origin: statement.optionalInteger(5).map { SequenceNumber($0) },
+                group: marks.contains(.group) ? statement.text(8) : nil)
+            reading.messages.append(message)
             reading.turns.append(statement.integer(10))
-            // Payloads of a claim are in memory together, so there is a bound on them as on a batch's.
+            // The messages of a claim are in memory together, so there is a bound on them as on a batch.
+            bytes += message.bytes
             if bytes > Limits.batchBytesMax { break }
         }
         reading.isAll = count < limit && bytes <= Limits.batchBytesMax

@@ -119,7 +119,7 @@ extension Dictionary: WireValue where Key: WireValue, Value: WireValue {
     }
 
     package init(from reader: inout WireReader) throws {
-        let count = try reader.nextListCount()
+        let count = try reader.nextEntryCount()
         self = [:]
         for _ in 0..<count {
             let key: Key = try reader()

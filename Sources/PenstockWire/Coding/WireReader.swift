@@ -4,6 +4,9 @@ package import PenstockCore
 package struct WireReader {
     private let bytes: [UInt8]
     private var position = 0
+    /// How many values more the lists of a call may have, and how many entries its dictionaries.
+    private var valuesLeft = Self.requestCountMax
+    private var entriesLeft = 2 * Limits.batchCountMax * Limits.headerCountMax
     /// Whether a store has written what is read. Its names were checked as they came to it, and are not checked again.
     package let isFromStore: Bool
 
@@ -56,16 +59,29 @@ package struct WireReader {
         return count
     }
 
-    /// How many values of a list follow. No call has more of them than ``requestCountMax``, so that a few bytes do not become a
-    /// lot of memory.
+    /// How many values of a list follow. All lists of a call together have no more of them than ``requestCountMax``, so that a few
+    /// bytes do not become a lot of memory.
     mutating func nextListCount() throws(PenstockError) -> Int {
         let count = try nextCount()
-        if !isFromStore, count > Self.requestCountMax { throw .noWireValue }
+        if !isFromStore {
+            guard count <= valuesLeft else { throw .noWireValue }
+            valuesLeft -= count
+        }
         return count
     }
 
-    /// As many as the dependencies of a workflow (``Limits/dependencyCountMax``), of which there may be the most.
-    static let requestCountMax = Limits.dependencyCountMax
+    /// How many entries of a dictionary follow. What a call has of them are the headers of its messages.
+    mutating func nextEntryCount() throws(PenstockError) -> Int {
+        let count = try nextCount()
+        if !isFromStore {
+            guard count <= entriesLeft else { throw .noWireValue }
+            entriesLeft -= count
+        }
+        return count
+    }
+
+    /// The dependencies of a workflow and its tasks, of which there may be the most, and room for what a release adds.
+    static let requestCountMax = Limits.dependencyCountMax + 2 * Limits.taskCountMax
 }
 
 extension PenstockError {
