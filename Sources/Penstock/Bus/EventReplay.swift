@@ -47,14 +47,14 @@ extension EventBus {
     ///   - count: how many at most, 0 or more; `nil`: all that the bus keeps. That many are held in memory.
     ///   - handler: is given each event. Its type says which kind.
     /// - Throws: what `handler` throws, which gets no further event then; `PenstockError` with code `invalidInput` for a
-    ///   negative number; what the store throws; `CancellationError` when the task is cancelled.
+    ///   negative number, and for a type whose name another type has; what the store throws; `CancellationError` when the task is cancelled.
     public func replay<Kind: Sendable>(
         count: Int? = nil, _ handler: (Kind) async throws -> Void
     ) async throws {
         if let count, count < 0 {
             throw PenstockError(.invalidInput, "The last \(count) events cannot be replayed; ask for 0 or more.")
         }
-        makeKnown(Kind.self)
+        try makeKnown(Kind.self)
         var last: [Kind] = []
         var first = 0
         func take(_ entry: EventRecord) async throws {
@@ -78,9 +78,13 @@ extension EventBus {
         }
     }
 
-    /// Makes the kind known when it is a type of events. That another type has its name is said by its sender.
-    @usableFromInline
-    func makeKnown<Kind>(_ kind: Kind.Type) {
-        if let type = kind as? any Event.Type { _ = try? types.register(type) }
+    /// Makes the kind known when it is a type of events.
+    ///
+    /// - Throws: `invalidInput` when another type has its name, or the name cannot be one: on a store events are found by it.
+    func makeKnown<Kind>(_ kind: Kind.Type) throws(PenstockError) {
+        guard let type = kind as? any Event.Type else { return }
+        do { try types.register(type) } catch {
+            if case .log = place { throw error }
+        }
     }
 }

@@ -116,22 +116,22 @@ extension EventBus {
     /// ```
     ///
     /// - Parameter kind: a type of events; a protocol as `(any Paid).self`, or a base class, for all that conform;
-    ///   ``UnknownEvent`` or ``EventRecord``.
+    ///   ``UnknownEvent`` or ``EventRecord``. On a store the iterator throws `invalidInput` for a type of events whose name another
+    ///   type has.
     public func subscribe<Kind: Sendable>(_ kind: Kind.Type = Kind.self) -> EventSequence<Kind> {
-        makeKnown(kind)
-        return EventSequence(subscription())
+        EventSequence(subscription(to: kind))
     }
 
     /// Subscribes to a kind of events with a handler, which gets one after the other. It is told as ``subscribe(_:)``
-    /// tells, by a task that belongs to the token. What it throws goes to `onFailure`, and it gets the next event.
+    /// tells, by a task that belongs to the token. What it throws goes to `onFailure`, and it gets the next event. So does what
+    /// ends the subscription.
     ///
     /// - Returns: the token. Letting it go ends the subscription.
     @inlinable
     public func subscribe<Kind: Sendable>(
         _ kind: Kind.Type = Kind.self, handler: @escaping @Sendable (Kind) async throws -> Void
     ) -> EventSubscription {
-        makeKnown(kind)
-        return subscribe { events in
+        subscribe(to: kind) { events in
             var events = events
             while let record = try events.next() {
                 guard let event = record.matched(as: kind) else { continue }
@@ -144,10 +144,12 @@ extension EventBus {
         }
     }
 
-    /// Subscribes to all events, whatever their kind: `body` is given what was read together, one after the other.
+    /// Subscribes to a kind of events, and is told of all others as well: `body` is given what was read together, one after the other.
     @usableFromInline
-    func subscribe(taking body: @escaping @Sendable (EventPortion) async throws -> Void) -> EventSubscription {
-        let subscription = subscription()
+    func subscribe<Kind: Sendable>(
+        to kind: Kind.Type, taking body: @escaping @Sendable (EventPortion) async throws -> Void
+    ) -> EventSubscription {
+        let subscription = subscription(to: kind)
         let task = Task { [failures] in
             var cursor = LogCursor(subscription)
             do {
@@ -175,12 +177,19 @@ extension EventBus {
         bus.subscribe(Kind.self, handler: handler)
     }
 
-    private func subscription() -> LogSubscription<EventRecord> {
-        let look =
-            switch place {
-            case .memory(let buffer): buffer.beginning()
-            case .log(let buffer): buffer.writer.beginning(last: 0)
-            }
+    private func subscription<Kind>(to kind: Kind.Type) -> LogSubscription<EventRecord> {
+        let look: Waiter<LogBeginning>
+        do {
+            try makeKnown(kind)
+            look =
+                switch place {
+                case .memory(let buffer): buffer.beginning()
+                case .log(let buffer): buffer.writer.beginning(last: 0)
+                }
+        } catch {
+            look = Waiter()
+            look.answer(.failure(error))
+        }
         return LogSubscription(hub, from: look)
     }
 }

@@ -56,10 +56,11 @@ final class LogBuffer: Sendable {
     ///   wants as it opens the bus takes nothing from subscriptions that are behind.
     private func keep(_ length: Int, truncating: Bool) async throws {
         try await writer.inTurn { [queue] in
-            var policy = try await queue.status().policy
-            let before = Self.length(by: policy.retention)
-            policy.retention = Self.retention(of: length)
-            try await queue.storage.configure(queue.name, .set(policy))
+            var before = length
+            try await queue.changePolicy { policy in
+                before = Self.length(by: policy.retention)
+                policy.retention = Self.retention(of: length)
+            }
             guard truncating, length <= before else { return }
             let kept = Retention(age: nil, count: length)
             while try await queue.storage.prune(

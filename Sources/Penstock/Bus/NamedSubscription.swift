@@ -164,13 +164,13 @@ extension EventBus {
     /// - Parameters:
     ///   - kind: as in ``subscribe(_:)``.
     ///   - name: the subscription's name, of 1 to 200 bytes. A name that cannot be makes the iterator throw
-    ///     `invalidInput`.
+    ///     `invalidInput`; so does a type of events whose name another type has.
     public func subscribe<Kind: Sendable>(
         _ kind: Kind.Type = Kind.self, named name: String
     ) -> NamedEventSequence<Kind> {
-        makeKnown(kind)
         let cursor = CursorName(stored: name)
         do {
+            try makeKnown(kind)
             _ = try CursorName(name)
             let buffer = try logBuffer()
             return NamedEventSequence(

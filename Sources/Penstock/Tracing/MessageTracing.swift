@@ -31,9 +31,10 @@ struct MessageTracing: Sendable {
         try Self.send(tracer, messages, to: queue, body)
     }
 
-    /// Has `body` work on a message, within a span.
+    /// Has `body` work on a message, within a span. What it throws is an error of the span; what it returns has stopped the work as
+    /// well, and is none: it is thrown when the span has ended.
     func process(
-        _ message: ClaimedMessage, of queue: QueueName, _ body: () async throws -> Void
+        _ message: ClaimedMessage, of queue: QueueName, _ body: () async throws -> (any Error)?
     ) async throws {
         try await Self.process(tracer, message, of: queue, body)
     }
@@ -81,21 +82,22 @@ extension MessageTracing {
     }
 
     private static func process<Used: Tracer>(
-        _ tracer: Used, _ message: ClaimedMessage, of queue: QueueName, _ body: () async throws -> Void
+        _ tracer: Used, _ message: ClaimedMessage, of queue: QueueName, _ body: () async throws -> (any Error)?
     ) async throws {
         var creation = ServiceContext.topLevel
         tracer.extract(message.headers, into: &creation, using: HeaderCarrier())
-        try await tracer.withSpan("process \(queue)", context: .topLevel, ofKind: .consumer) { span in
+        let stop = try await tracer.withSpan("process \(queue)", context: .topLevel, ofKind: .consumer) { span in
             begin(span, "process", queue)
             span.attributes["messaging.message.id"] = message.lease.sequence.description
             if !creation.isEmpty { span.addLink(SpanLink(context: creation, attributes: [:])) }
             do {
-                try await body()
+                return try await body()
             } catch {
                 fail(span, error)
                 throw error
             }
         }
+        if let stop { throw stop }
     }
 
     private static func begin(_ span: some Span, _ operation: String, _ queue: QueueName) {

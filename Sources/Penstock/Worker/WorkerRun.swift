@@ -166,7 +166,13 @@ final class WorkerRun<Element: Sendable>: Sendable {
         }
         do {
             if let tracing = handle.tracing {
-                try await tracing.process(claimed.message, of: queue.name) { try await handler(delivery) }
+                try await tracing.process(claimed.message, of: queue.name) {
+                    do { try await handler(delivery) } catch  where error is Suspension || error is CancellationError {
+                        // Work that waits, or was asked to end, has not failed.
+                        return error
+                    }
+                    return nil
+                }
             } else {
                 try await handler(delivery)
             }

@@ -168,6 +168,50 @@ import Testing
         #expect(failures.first?.description.hasPrefix("An event Shape (message 1) cannot be read") == true)
     }
 
+    /// Its events would be read as the other type's, and its place go by them.
+    @Test func aTypeWhoseNameAnotherHasIsRefused() async throws {
+        let told = Mutex<[EventBusFailure.Kind]>([])
+        let bus = try await EventBus.open(in: the.store, types: [FirstShape.self]) { failure in
+            told.withLock { $0.append(failure.kind) }
+        }
+        func expectRefusal(_ body: () async throws -> Void) async {
+            let error = await #expect(throws: PenstockError.self) { try await body() }
+            #expect(error?.code == .invalidInput && error?.message.contains("Two types of events") == true)
+        }
+        await expectRefusal {
+            var named = bus.subscribe(SecondShape.self, named: "mailer").makeAsyncIterator()
+            _ = try await named.next()
+        }
+        await expectRefusal {
+            var events = bus.subscribe(SecondShape.self).makeAsyncIterator()
+            _ = try await events.next()
+        }
+        await expectRefusal { try await bus.replay { (_: SecondShape) in } }
+        #expect(try await cursor() == nil)
+        for token in [
+            bus.subscribe(SecondShape.self) { _ in }, bus.subscribe(SecondShape.self, named: "mailer") { _ in },
+        ] {
+            await token.waitForEnd()
+        }
+        #expect(told.withLock { $0 } == [.subscription, .subscription])
+    }
+
+    /// What others change of the queue's policy at the same time stays.
+    @Test func aLengthUndoesNoOtherChange() async throws {
+        let storage = InterleavedStore(InMemoryStore())
+        let store = PenstockStore(storage)
+        let bus = try await EventBus.open(in: store)
+        let queue = try #require(try await store.queues().first)
+        storage.afterNext(.status) {
+            var policy = queue.policy
+            policy.retry.attemptsMax = 7
+            try await $0.configure(queue.name, .set(policy))
+        }
+        try await bus.setBufferLength(5)
+        let policy = try #require(try await store.queues().first?.policy)
+        #expect(policy.retry.attemptsMax == 7 && policy.retention.count == 5 + EventBus.backlogOnStore)
+    }
+
     @Test func twoUnderOneNameGiveEachEventToAtLeastOne() async throws {
         let buses = [try await EventBus.open(in: the.store), try await EventBus.open(in: the.otherProcess())]
         let seen = Gathered()

@@ -94,6 +94,19 @@ import Tracing
         #expect(process.errors.count == 1)
     }
 
+    /// Work that waits has not failed, and its attempt does not count.
+    @Test func aWaitIsNoErrorOfASpan() async throws {
+        let queue = try await the.queue(policy: .exact)
+        try await queue.enqueue(1)
+        try await Worker(queue, options: .init(max: 1)) { delivery in
+            try await delivery.sleep("rest", for: .seconds(3600))
+        }.run()
+        #expect(try await the.store.list(MessageQuery(queue: QueueName("q"))).map(\.state) == [.scheduled])
+        let process = try span("process q")
+        #expect(process.attributes["error.type"] == nil && process.errors.isEmpty)
+        #expect(process.status?.code != .error)
+    }
+
     @Test func whatFollowsAMessageIsInItsTrace() async throws {
         let queue = try await the.queue(policy: .exact)
         let next = try await the.store.queue("next", of: Int.self)

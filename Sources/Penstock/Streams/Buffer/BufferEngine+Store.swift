@@ -61,9 +61,7 @@ extension BufferEngine {
             _ = try await queue.storage.reclaim()
             let status = try await queue.status()
             if status.policy.capacity != capacity {
-                var policy = status.policy
-                policy.capacity = capacity
-                try await queue.storage.configure(queue.name, .set(policy))
+                try await queue.changePolicy { $0.capacity = capacity }
             }
             return (status.depths.waiting, options.prefetch == .keepFull ? try await wasPaused() : false)
         }
