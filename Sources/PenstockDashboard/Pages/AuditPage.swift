@@ -7,6 +7,8 @@ import PenstockHTTP
 struct AuditPage {
     /// Entries of the log that a page reads. An act has two, what was asked for and what came of it.
     private static let recordCountMax = 400
+    /// What is said of an act that nobody has written an outcome of.
+    private static let noOutcome = "not on record: under way, or the server ended meanwhile"
 
     func add(to routes: Routes) {
         routes.get("/audit", show)
@@ -31,8 +33,8 @@ struct AuditPage {
                 [
                     "time": Shown.time(entry.at, visit.now) ?? [:], "by": entry.by, "act": entry.act,
                     "on": entry.subject,
-                    "queue": entry.queue ?? "", "outcome": entry.outcome ?? "not known: the server ended meanwhile",
-                    "isDone": entry.isDone == true, "isBad": entry.isDone != true,
+                    "queue": entry.queue ?? "", "outcome": entry.outcome ?? Self.noOutcome,
+                    "isDone": entry.isDone == true, "isBad": entry.isDone == false,
                 ]
             },
         ]

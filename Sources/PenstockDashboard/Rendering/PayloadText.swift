@@ -19,7 +19,9 @@ enum PayloadText {
     /// The form that suits the bytes best.
     static func form(of bytes: [UInt8]) -> Form {
         guard bytes.count <= textBytesMax else {
-            return String(validating: bytes.prefix(1024).dropLast(3), as: UTF8.self) == nil ? .hex : .text
+            // The end may be within a character, which has four bytes at most.
+            let isText = (1021...1024).contains { String(validating: bytes.prefix($0), as: UTF8.self) != nil }
+            return isText ? .text : .hex
         }
         guard String(validating: bytes, as: UTF8.self) != nil else { return .hex }
         return indented(bytes) == nil ? .text : .json

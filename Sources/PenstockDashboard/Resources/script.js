@@ -177,12 +177,16 @@
     try {
       // What an act has said is for the page that it leads to, so this request says what it is.
       const response = await fetch(location.href, {
-        headers: { Accept: "text/html", "X-Penstock-Refresh": "1" }, credentials: "same-origin" });
+        headers: { Accept: "text/html", "X-Penstock-Refresh": "1" }, credentials: "same-origin",
+        // On a line that has gone silent no answer ends by itself.
+        signal: AbortSignal.timeout(deadAfter) });
       if (response.redirected && new URL(response.url).pathname === "/login") { location.assign(response.url); return; }
       isRefused = !response.ok;
       if (response.ok) {
         const text = await response.text();
         took = Date.now() - beganAt;
+        // Without a line of its own, as the server has no more of them, the page is as new as this.
+        setLost(false);
         // Somebody may have begun to type or to select meanwhile.
         if (isHeld() || isPaused) isDirty = true; else replace(text);
       } else {

@@ -20,6 +20,8 @@ package final class MetricsListener: Sendable {
     private static let headBytesMax = 8 * 1024
     /// How long a connection may take to send its head; and as long again to read the answer.
     private static let timeout = Duration.seconds(2)
+    /// How long the thread rests when a connection cannot be taken.
+    private static let pauseMicroseconds: UInt32 = 100_000
 
     /// Where it listens; with the port that the system has chosen, if it was to.
     package let address: ListenAddress
@@ -60,7 +62,11 @@ package final class MetricsListener: Sendable {
     private func answer(_ text: () -> PrometheusText) {
         defer { socket.close() }
         while !isStopped.load(ordering: .relaxed) {
-            guard let connection = socket.accepted(timeout: Self.timeout) else { continue }
+            guard let connection = socket.accepted(timeout: Self.timeout) else {
+                // A process without a descriptor left is asked again at once, and has none at once.
+                usleep(Self.pauseMicroseconds)
+                continue
+            }
             if !isStopped.load(ordering: .relaxed) { answer(connection, text) }
             connection.close()
         }
@@ -79,7 +85,7 @@ package final class MetricsListener: Sendable {
         connection.write(
             request.answer(checksHost: address.place.isPort) {
                 text().bytes
-            })
+            }, by: .now + Self.timeout)
     }
 
     private static func isWhole(_ head: [UInt8]) -> Bool {

@@ -108,6 +108,8 @@ public final class RecordedMetrics: MetricsFactory, Sendable {
     ) -> Made {
         let base = MetricName.name(label)
         let name = base.hasSuffix(suffix) ? base : base + suffix
+        // In whatever order they are given, it is one series.
+        let dimensions = dimensions.sorted { $0.0 < $1.0 }
         let labelNames = MetricName.labelNames(dimensions.map(\.0), of: kind)
         let labels = Labels(pairs: Array(zip(labelNames, dimensions.map(\.1))))
         return families.withLock { families in

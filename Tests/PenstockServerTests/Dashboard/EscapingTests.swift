@@ -125,6 +125,12 @@ import Testing
         #expect(PayloadText.indented(Array("17".utf8)) == nil)
         #expect(PayloadText.form(of: [0xFF]) == .hex)
         #expect(PayloadText.form(of: Array("hello".utf8)) == .text)
+        // Of long ones a part is looked at, which may end within a character.
+        for text in ["a", "я", "漢", "😀", "a漢", "aa漢", "aaa😀"] {
+            let long = Array(String(repeating: text, count: PayloadText.textBytesMax).utf8)
+            #expect(PayloadText.form(of: long) == .text, "\(text)")
+            #expect(PayloadText.form(of: [0xFF] + long) == .hex)
+        }
         #expect(PayloadText.text(Array("hello, world 1234".utf8), .hex).hasPrefix("000000  68 65 6c 6c 6f 2c"))
     }
 }
