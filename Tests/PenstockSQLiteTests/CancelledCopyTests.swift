@@ -104,6 +104,22 @@ import Testing
         for store in [from, into] { try await store.close() }
     }
 
+    /// Whoever gives the move up removes what has come first: a crash behind that leaves a source that nobody has the messages of.
+    @Test func aTargetThatKnowsNothingOfTheMoveIsNotTakenForFinished() async throws {
+        try await fill()
+        let (from, into) = (try await open(source), try await open(target))
+        _ = try await from.copy(to: into, move) { _ in }
+        let left = try await from.core.writer.perform(duringMove: .all) { $0.departure?.moveID }
+        let moveID = try #require(left)
+        try await into.configure(.jobs, .delete(force: true))
+        try await into.core.writer.perform { try Arriving.forget(moveID, in: $0) }
+        await expect(.illegalTransition) { _ = try await from.copy(to: into, move) { _ in } }
+        // As the sentence says.
+        #expect(try await from.cancelCopy(into: nil) == "target.db")
+        #expect(try await from.copy(to: into, move) { _ in }.total == 1500)
+        for store in [from, into] { try await store.close() }
+    }
+
     /// A crash between the note in the source and the opening of the target leaves both closed.
     @Test func aMoveThatIsNotedAndNotOpenedGoesOn() async throws {
         try await fill()

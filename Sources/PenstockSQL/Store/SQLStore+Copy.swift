@@ -43,7 +43,14 @@ extension SQLStore {
         var arrival = try await target.core.read { try Arriving.find(moveID, $0) }
         let withLog = arrival?.withLog ?? copy.withLog
         let expected = try await core.read { try CopyCount.ofSource(withLog: withLog, $0) }
-        if arrival?.isFinished == true || isMoved && arrival == nil {
+        if isMoved && arrival == nil {
+            // It was being given up when the process ended, or the target is older than the move: nothing says that the messages are there.
+            throw PenstockError(
+                .illegalTransition,
+                "\(copy.source) was left for \(copy.target), which knows nothing of it, as when it was being given up; look whether "
+                    + "the messages are there, and if not, open \(copy.source) again with `penstock copy --cancel`.")
+        }
+        if arrival?.isFinished == true {
             if !isMoved { try await markMoved(moveID) }
             return try await report(expected, offset: arrival?.sequenceOffset ?? 0, wasFinished: true)
         }
