@@ -37,7 +37,12 @@ extension Call {
                 groups: isFifo ? .fifo(onDead: .next) : nil)
             // The attributes come after it. Between the two, and after a crash there, it is a queue of which nobody has said
             // anything, and the same call says it.
-            try await store.configure(name, .create(policy, ifAbsent: true))
+            do { try await store.configure(name, .create(policy, ifAbsent: true)) } catch let error as PenstockError
+                where error.code == .queueDeleting
+            {
+                // Its deletion goes on, or was broken off and can be asked for again; the store says which.
+                throw Refusal("QueueDeletedRecently", error.message)
+            }
             try await agree(try await directory.read(name), attributes, tags, isNew: true)
         }
         return .amazonJSON(.object(["QueueUrl": .string(url(name))]))
@@ -58,6 +63,11 @@ extension Call {
         func refuse(_ settings: QueueSettings) throws(Refusal) {
             let has = settings.attributes(deadOfSources: 0, arn: "")
             for (name, value) in attributes.sorted(by: { $0.key < $1.key }) where has[name] ?? "" != value {
+                if name == "RedrivePolicy", !value.isEmpty, let policy = settings.redrivePolicy,
+                    policy.agrees(with: try RedrivePolicy(value))
+                {
+                    continue
+                }
                 throw refusal(name)
             }
         }

@@ -14,7 +14,7 @@ extension Call {
         let settings = try await directory.settings(of: queue)
         let outgoing = try Outgoing(input, to: settings, now: directory.time.now)
         let receipts = try await store.enqueue([outgoing.message], to: queue, durability: .powerLoss)
-        guard let receipt = receipts.first, receipt.state != .dropped else { throw Refusal.full(queue) }
+        guard let receipt = receipts.first, receipt.wasSent else { throw Refusal.full(queue) }
         return .amazonJSON(.object(outgoing.answer(receipt, settings)))
     }
 
@@ -51,8 +51,7 @@ extension Call {
             receipts = []
         }
         for (index, (id, outgoing)) in accepted.enumerated() {
-            // What a queue has dropped as it came was not sent, and an answer has no other word for that.
-            if index < receipts.count, receipts[index].state != .dropped {
+            if index < receipts.count, receipts[index].wasSent {
                 batch.succeed(id, outgoing.answer(receipts[index], settings))
             } else {
                 batch.fail(id, .full(queue))
@@ -60,6 +59,12 @@ extension Call {
         }
         return .amazonJSON(batch.json)
     }
+}
+
+extension Receipt {
+    /// What a queue has dropped as it came was not sent, and an answer has no other word for that. A duplicate was, whatever became of
+    /// the first.
+    fileprivate var wasSent: Bool { skipped || state != .dropped }
 }
 
 extension Refusal {

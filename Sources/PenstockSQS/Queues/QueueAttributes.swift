@@ -103,6 +103,11 @@ struct RedrivePolicy: Equatable, Sendable {
     /// The name of the dead-letter queue.
     var target: String { ARN.name(in: targetARN) }
 
+    /// Whether both say the same: regions and accounts are all one here, and each client is told its own.
+    func agrees(with other: RedrivePolicy) -> Bool {
+        target.utf8.elementsEqual(other.target.utf8) && receiveCountMax == other.receiveCountMax
+    }
+
     private struct Written: Decodable {
         var deadLetterTargetArn: String?
         var maxReceiveCount: Count?

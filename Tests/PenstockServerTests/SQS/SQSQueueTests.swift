@@ -21,6 +21,44 @@ import Testing
         }
     }
 
+    /// Other programs may give a queue such a name, and its ARN is told.
+    @Test func anARNNamesAQueueWithColonsInItsName() async throws {
+        try await TestServer.run { server in
+            for name in ["team:dlq", "dlq"] { _ = try await server.store.queue(name) }
+            _ = try await server.sqsQueue("jobs", withDeadLettersIn: "team:dlq")
+            try await server.sqs("SendMessage", ["QueueUrl": "jobs", "MessageBody": "x"])
+            try await server.sqsFail("jobs")
+            #expect(try await server.sqsReceive("dlq").isEmpty)
+            #expect(try await server.sqsReceive("team:dlq").map(\.body) == ["x"])
+        }
+    }
+
+    /// A client is told ARNs of its own region.
+    @Test func aRedrivePolicyIsTheSameInAllRegions() async throws {
+        try await TestServer.run { server in
+            for name in ["dead", "other"] { _ = try await server.sqsQueue(name) }
+            let url = try await server.sqsQueue("jobs", withDeadLettersIn: "dead")
+            let policy = TestServer.redrivePolicy(to: "dead").replacingOccurrences(of: "us-east-1", with: "eu-west-1")
+            #expect(try await server.sqsQueue("jobs", ["RedrivePolicy": policy]) == url)
+            for different in [TestServer.redrivePolicy(to: "other"), TestServer.redrivePolicy(to: "dead", after: 2)] {
+                try await server.sqsRefuses(
+                    "CreateQueue", ["QueueName": "jobs", "Attributes": ["RedrivePolicy": different]],
+                    "QueueNameExists", code: "QueueAlreadyExists")
+            }
+        }
+    }
+
+    /// It is not there for a receiver, and cannot be made yet.
+    @Test func aQueueThatIsBeingDeletedIsNotMadeYet() async throws {
+        let storage = FaultyStore(TestDatabase().open())
+        try await TestServer.run(store: PenstockStore(storage)) { server in
+            storage.fail(.configure, with: PenstockError(.queueDeleting, "The queue 'mail' is being deleted."))
+            try await server.sqsRefuses(
+                "CreateQueue", ["QueueName": "mail"], "QueueDeletedRecently",
+                code: "AWS.SimpleQueueService.QueueDeletedRecently")
+        }
+    }
+
     @Test func attributesAndTagsAreOfTheQueueAndSeenByOtherServers() async throws {
         let store = PenstockStore(TestDatabase().open())
         try await TestServer.run(store: store) { server in
