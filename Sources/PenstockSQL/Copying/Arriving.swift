@@ -88,6 +88,18 @@ enum Arriving {
         for name in names { transaction.ringAll(name) }
     }
 
+    /// Says that nothing more comes of a move: a copy that is under way ends, and does not open its queues while they are removed.
+    ///
+    /// - Throws: `illegalTransition` when they are open, as the move was finished meanwhile.
+    static func giveUp(_ moveID: String, in transaction: Transaction) throws {
+        try transaction.connection.run(giveUp, .text(moveID))
+        guard try transaction.connection.changesCount() > 0 else { throw finished }
+    }
+
+    static let finished = PenstockError(
+        .illegalTransition,
+        "The queues are all there and open by now; delete them there, and then cancel it without naming the target.")
+
     /// Forgets a move whose queues are gone.
     static func forget(_ moveID: String, in transaction: Transaction) throws {
         try transaction.connection.run(deleteArrival, .text(moveID))
@@ -187,6 +199,8 @@ enum Arriving {
         WHERE id IN (SELECT queue_id FROM penstock_arriving WHERE move_id = ?1)
         """)
     private static let deleteQueues = Query("DELETE FROM penstock_arriving WHERE move_id = ?1")
+    private static let giveUp = Query(
+        "UPDATE penstock_arrival SET place = -1 WHERE move_id = ?1 AND finished_at IS NULL")
     private static let finishArrival = Query("UPDATE penstock_arrival SET finished_at = ?2 WHERE move_id = ?1")
     private static let deleteArrival = Query("DELETE FROM penstock_arrival WHERE move_id = ?1")
 }

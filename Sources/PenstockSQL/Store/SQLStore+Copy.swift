@@ -108,10 +108,7 @@ extension SQLStore {
             if let departure, let arrival = try await target.core.read({ try Arriving.find(departure.moveID, $0) }),
                 arrival.isFinished
             {
-                throw PenstockError(
-                    .illegalTransition,
-                    "The queues are all there and open by now; delete them there, and then cancel it without naming the target."
-                )
+                throw Arriving.finished
             }
             try await removeAbandoned(from: sourceID, besides: nil, in: target)
         }
@@ -230,6 +227,7 @@ extension SQLStore {
     private func removeAbandoned(from sourceID: StoreID, besides moveID: String?, in target: some SQLStore) async throws
     {
         for abandoned in try await target.core.read({ try Arriving.abandoned(from: sourceID, besides: moveID, $0) }) {
+            try await target.core.writer.perform(durability: .powerLoss) { try Arriving.giveUp(abandoned, in: $0) }
             for queue in try await target.core.read({ try Arriving.queues(of: abandoned, $0) }) {
                 try await target.configure(queue, .delete(force: true))
             }

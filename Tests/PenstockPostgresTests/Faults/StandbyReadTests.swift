@@ -1,5 +1,6 @@
 import PenstockCore
 import PenstockTestKit
+import PenstockSQL
 import Testing
 
 @testable import PenstockPostgres
