@@ -108,16 +108,17 @@ public final class RecordedMetrics: MetricsFactory, Sendable {
     ) -> Made {
         let base = MetricName.name(label)
         let name = base.hasSuffix(suffix) ? base : base + suffix
-        // In whatever order they are given, it is one series.
-        let dimensions = dimensions.sorted { $0.0 < $1.0 }
-        let labelNames = MetricName.labelNames(dimensions.map(\.0), of: kind)
-        let labels = Labels(pairs: Array(zip(labelNames, dimensions.map(\.1))))
+        func labels(_ dimensions: [(String, String)]) -> Labels {
+            Labels(pairs: Array(zip(MetricName.labelNames(dimensions.map(\.0), of: kind), dimensions.map(\.1))))
+        }
+        // In whatever order they are given, it is one series, which has the order that was given first.
+        let key = labels(dimensions.sorted { $0.0 < $1.0 })
         return families.withLock { families in
             var family = families[name] ?? Family(kind: kind, label: label)
-            if let there = family.series[labels] { return there.instrument as? Made ?? make() }
+            if let there = family.series[key] { return there.instrument as? Made ?? make() }
             let made = make()
             guard family.kind == kind else { return made }
-            family.series[labels] = Series(labels: labels, instrument: made, order: family.series.count)
+            family.series[key] = Series(labels: labels(dimensions), instrument: made, order: family.series.count)
             families[name] = family
             return made
         }
