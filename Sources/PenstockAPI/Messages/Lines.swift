@@ -21,23 +21,21 @@ struct Lines {
         self.countMax = countMax
     }
 
-    /// The lines that end in `part`.
-    ///
-    /// - Throws: a problem with status 413 when a line is too long, or there are too many.
-    mutating func take(_ part: ByteBufferView) throws(Problem) -> [Line] {
+    /// The lines that end in `part`, and why it is not all of them: a problem with status 413 when the next one is too long, or there
+    /// are too many. Those before it are good.
+    mutating func take(_ part: ByteBufferView) -> (lines: [Line], problem: Problem?) {
         var lines: [Line] = []
         var left = part
         while let end = left.firstIndex(of: UInt8(ascii: "\n")) {
             begun.append(contentsOf: left[..<end])
-            try check()
+            if let problem { return (lines, problem) }
             count += 1
             lines.append(Line(number: count, bytes: begun[...]))
             begun = []
             left = left[(end + 1)...]
         }
         begun.append(contentsOf: left)
-        try check()
-        return lines
+        return (lines, problem)
     }
 
     /// What follows the last line end; `nil` when nothing does.
@@ -48,13 +46,15 @@ struct Lines {
         return Line(number: count, bytes: begun[...])
     }
 
-    private func check() throws(Problem) {
+    /// What is wrong with the line that has begun.
+    private var problem: Problem? {
         guard begun.count <= lineBytesMax else {
-            throw Problem(.contentTooLarge, code: "tooLarge", "A line has at most \(lineBytesMax) bytes.")
+            return Problem(.contentTooLarge, code: "tooLarge", "A line has at most \(lineBytesMax) bytes.")
         }
         guard count < countMax || begun.isEmpty else {
-            throw Problem(
+            return Problem(
                 .contentTooLarge, code: "tooLarge", "A body has at most \(countMax) lines; send the rest in another.")
         }
+        return nil
     }
 }

@@ -23,10 +23,12 @@ struct MessageBatch {
         var waiting = Waiting()
         do {
             reading: for try await part in request.body {
-                for line in try lines.take(part.readableBytesView) {
+                let (taken, problem) = lines.take(part.readableBytesView)
+                for line in taken {
                     try await add(line, to: &waiting, &results)
                     if results.isOver { break reading }
                 }
+                if let problem { throw problem }
             }
             if !results.isOver, let line = lines.last() { try await add(line, to: &waiting, &results) }
         } catch let problem as Problem {

@@ -47,7 +47,10 @@ struct Offer: Sendable {
             try await changes.waitForRoomOrWork(in: queue, after: token)
         }
         switch end {
-        case .happened, .timeIsUp: return true
+        case .happened, .timeIsUp:
+            // A token that was taken back meanwhile puts nothing more in line.
+            try context.requireStill(.produce, [queue])
+            return true
         case .clientGone, .serverStops: return false
         }
     }

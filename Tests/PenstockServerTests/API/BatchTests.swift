@@ -216,6 +216,20 @@ import Testing
         }
     }
 
+    /// The lines before the one too many came in the same part of the body.
+    @Test func whatComesBeforeOneLineTooManyIsInLine() async throws {
+        try await TestServer.inMemory { server in
+            let count = 100_000
+            let lines = Array(repeating: #"{"payload":"x"}"#, count: count + 2)
+            let response = try await enqueue(lines, server)
+            #expect(response.status == 207)
+            let results = try response.lines()
+            #expect(results.count == count + 1 && results.compactMap { $0["sequence"] as? Int }.count == count)
+            #expect(results.last?["code"] as? String == "tooLarge" && results.last?["line"] as? Int == count + 1)
+            #expect(try await server.store.queues().first?.depths.ready == count)
+        }
+    }
+
     @Test func aLineThatIsTooLongEndsTheBody() async throws {
         try await TestServer.inMemory { server in
             let long = #"{"payload":"\#(String(repeating: "x", count: 2 * Limits.payloadBytesMax))"}"#
