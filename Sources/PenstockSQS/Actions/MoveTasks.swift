@@ -15,6 +15,15 @@ final class MoveTasks: Sendable {
         var movedCount = 0
         /// Queues that had no room for all of their letters, which stay where they are.
         var fullQueues: Set<QueueName> = []
+        /// Why it has ended half-way.
+        var failure: String?
+
+        /// Why not all letters were moved; `nil` when all were.
+        var whyNotAll: String? {
+            if failure != nil || fullQueues.isEmpty { return failure }
+            let names = fullQueues.map { "'\($0)'" }.sorted().joined(separator: ", ")
+            return "Letters stay here, as there is no room for them in \(names)."
+        }
     }
 
     private let tasks = Mutex<[MoveTask]>([])
@@ -56,10 +65,15 @@ extension Call {
         try requireMayOperate(sources)
         // Of one that fails half-way it is told what it has moved.
         defer { moves.add(task) }
-        try await moveBroughtLetters(from: settings, to: sources, of: &task)
-        for source in sources.map(\.name) {
-            task.movedCount += try await store.apply(.redrive, to: .queue(source, states: [.dead]))
-            directory.forget(source)
+        do {
+            try await moveBroughtLetters(from: settings, to: sources, of: &task)
+            for source in sources.map(\.name) {
+                task.movedCount += try await store.apply(.redrive, to: .queue(source, states: [.dead]))
+                directory.forget(source)
+            }
+        } catch {
+            task.failure = (error as? PenstockError)?.message ?? "It was broken off."
+            throw error
         }
         return .amazonJSON(.object(["TaskHandle": .string("ended-\(task.startedAt.microseconds)")]))
     }
@@ -141,7 +155,8 @@ extension Call {
     private func rooms(of homes: some Collection<QueueSettings>) async throws -> [QueueName: Int] {
         var rooms: [QueueName: Int] = [:]
         for home in homes where rooms[home.name] == nil && home.dropsWhenFull {
-            rooms[home.name] = try await directory.read(home.name).roomLeft
+            // Of one that is gone the store says so.
+            rooms[home.name] = try await directory.find(home.name)?.roomLeft
         }
         return rooms
     }
@@ -205,18 +220,14 @@ extension Call {
         let limit = input.MaxResults ?? 1
         guard (1...10).contains(limit) else { throw Refusal.outOfRange("MaxResults", limit, 1...10) }
         let results = moves.of(queue, limit: limit).map { task in
-            let full = task.fullQueues.map { "'\($0)'" }.sorted().joined(separator: ", ")
             var members: [JSONValue.Member] = [
-                .init(key: "Status", value: .string(full.isEmpty ? "COMPLETED" : "FAILED")),
+                .init(key: "Status", value: .string(task.whyNotAll == nil ? "COMPLETED" : "FAILED")),
                 .init(key: "SourceArn", value: .string(arn(queue))),
                 .init(key: "ApproximateNumberOfMessagesMoved", value: .integer(task.movedCount)),
                 .init(key: "ApproximateNumberOfMessagesToMove", value: .integer(task.movedCount)),
                 .init(key: "StartedTimestamp", value: .integer(task.startedAt.microseconds / 1000)),
             ]
-            if !full.isEmpty {
-                let reason = "Letters stay here, as there is no room for them in \(full)."
-                members.append(.init(key: "FailureReason", value: .string(reason)))
-            }
+            if let why = task.whyNotAll { members.append(.init(key: "FailureReason", value: .string(why))) }
             return JSONValue.object(members)
         }
         return .amazonJSON(.object(["Results": .array(results)]))

@@ -106,6 +106,24 @@ import Testing
         }
     }
 
+    @Test func ofATaskThatFailsHalfWayItIsToldWhatItHasMoved() async throws {
+        let storage = FaultyStore(TestDatabase().open())
+        try await TestServer.run(store: PenstockStore(storage)) { server in
+            _ = try await server.sqsQueue("dead")
+            _ = try await server.sqsQueue("mail", withDeadLettersIn: "dead")
+            try await send("1", to: "mail", server)
+            try await server.sqsFail("mail")
+            #expect(try await server.sqsFail("dead").count == 1)
+            storage.fail(.apply)
+            let source = ["SourceArn": TestServer.arn("dead")]
+            #expect(try await server.sqsResponse("StartMessageMoveTask", source).status == 500)
+            let tasks = try await server.sqs("ListMessageMoveTasks", source)["Results"] as? [[String: Any]]
+            let task = try #require(tasks?.first)
+            #expect(task["Status"] as? String == "FAILED" && task["FailureReason"] is String)
+            #expect(task["ApproximateNumberOfMessagesMoved"] as? Int == 1)
+        }
+    }
+
     /// It would drop the oldest of them for each that comes, and nobody has seen those.
     @Test func aFullQueueThatDropsItsOldestTakesNoMoreLettersThanHaveRoom() async throws {
         try await withServer { server in
