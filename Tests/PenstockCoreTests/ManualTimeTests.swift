@@ -113,6 +113,13 @@ import Testing
         #expect(clock.now.duration(to: ManualClock.Instant(offset: .seconds(90))) == .seconds(30))
     }
 
+    @Test func anyRangeHasNumbersByChance() {
+        let random = SeededRandom(seed: 1)
+        for range in [0...Int.max, Int.min...Int.max, Int.min...0, -1...1, 5...5] {
+            for _ in 1...100 { #expect(range.contains(random.next(in: range))) }
+        }
+    }
+
     @Test func seededNumbersRepeat() {
         let (first, second) = (SeededRandom(seed: 7), SeededRandom(seed: 7))
         let numbers = (0..<100).map { _ in first.next() }

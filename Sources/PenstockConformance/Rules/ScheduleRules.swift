@@ -11,6 +11,7 @@ enum ScheduleRules {
         "another message keeps what is due": otherMessage,
         "is run by hand, and keeps its next firing": runByHand,
         "is run by hand while its key is held, and loses no firing": runInVain,
+        "has a problem when its queue refuses its message": refusedMessage,
         "is removed by name, and with its queue": removed,
         "goes by the clocks of its zone": zones,
         "its message is what was asked for, and may be put off": message,
@@ -218,6 +219,30 @@ enum ScheduleRules {
         let token = store.changes.token(for: .jobs)
         try await store.schedule(nightly, .put(schedule("* * * * *"), replacing: false))
         try await store.changes.wait(for: .jobs, after: token)
+    }
+
+    /// Nothing was enqueued, and nothing would be by trying again at once.
+    static func refusedMessage(_ bench: Bench) async throws {
+        let store = try await open(bench)
+        let plain = try await store.status(of: .jobs).queue(.jobs).policy
+        var grouped = plain
+        grouped.groups = .fifo()
+        try await store.configure(.jobs, .set(grouped))
+        let one = Schedule(queue: .jobs, spec: "* * * * *", message: .text("report", group: "g"))
+        try await store.schedule(nightly, .put(one, replacing: false))
+        try await store.configure(.jobs, .set(plain))
+        bench.time.advance(by: .seconds(60))
+        let next = try await store.fire()
+        #expect(next.map { $0 > bench.time.now } ?? true, "Whoever waits for it does not spin.")
+        let record = try #require(try await store.schedules(nightly).first)
+        #expect(record.problem != nil && record.firedCount == 0 && record.firings == [])
+        await expect(.invalidInput) { try await store.schedule(nightly, .run) }
+        // There are groups again, and it goes on.
+        try await store.configure(.jobs, .set(grouped))
+        bench.time.advance(by: .seconds(60))
+        _ = try await store.fire()
+        #expect(try await store.schedules(nightly).first?.firedCount == 1)
+        #expect(try await store.schedules(nightly).first?.problem == nil)
     }
 
     static func checksInput(_ bench: Bench) async throws {

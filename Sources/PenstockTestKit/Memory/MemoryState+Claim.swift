@@ -39,7 +39,8 @@ extension MemoryState {
         }
         let line = queues[request.queue]?.line
         let due = [
-            line?.scheduled.elements.first?.due, nextFiring(of: request.queue), line?.expiring.elements.first?.due,
+            line?.scheduled.elements.first?.due, nextFiring(of: request.queue, after: moment.now),
+            line?.expiring.elements.first?.due,
             nextOpening(of: request.queue, at: moment),
         ]
         var claim = Claim(messages: claimed, nextDue: due.compactMap(\.self).min())

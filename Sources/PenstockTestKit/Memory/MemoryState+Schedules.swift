@@ -66,13 +66,13 @@ extension MemoryState {
     mutating func fire(at moment: Moment) -> Timestamp? {
         for name in schedules.keys { beginAnewIfAhead(name, at: moment) }
         fireDue(of: nil, at: moment)
-        return nextFiring(of: nil)
+        return nextFiring(of: nil, after: moment.now)
     }
 
-    /// When the next schedule fires, of a queue or of all.
-    func nextFiring(of queue: QueueName?) -> Timestamp? {
+    /// When the next schedule fires, of a queue or of all. What is due and has not fired waits for something else than time.
+    func nextFiring(of queue: QueueName?, after now: Timestamp) -> Timestamp? {
         schedules.values.filter { !$0.isPaused && (queue == nil || $0.schedule.queue == queue) }.compactMap(\.nextDue)
-            .min()
+            .filter { $0 > now }.min()
     }
 
     mutating func fireDue(of queue: QueueName?, at moment: Moment) {
@@ -116,8 +116,15 @@ extension MemoryState {
                 let delay = Double(known.schedule.jitter.wholeMicroseconds) * moment.random.nextUnit()
                 message.putOff(to: due + .microseconds(Int64(delay)), now: moment.now)
             }
-            let (outcome, sequence) = accept(message, of: known.schedule, at: moment)
-            keep(name, FiringRecord(due: due, firedAt: moment.now, outcome: outcome, sequence: sequence))
+            do {
+                let (outcome, sequence) = try accept(message, of: known.schedule, at: moment)
+                keep(name, FiringRecord(due: due, firedAt: moment.now, outcome: outcome, sequence: sequence))
+            } catch {
+                schedules[name]?.problem = error.message
+                // A queue that has no groups may have some again; else nobody tries again until the schedule is changed.
+                if known.schedule.message.group == nil { schedules[name]?.nextDue = nil }
+                return
+            }
         }
     }
 
@@ -150,7 +157,7 @@ extension MemoryState {
         _ name: ScheduleName, _ known: MemorySchedule, at moment: Moment
     ) throws(PenstockError) -> FiringRecord? {
         _ = try openQueue(known.schedule.queue)
-        let (outcome, sequence) = accept(known.schedule.message, of: known.schedule, at: moment)
+        let (outcome, sequence) = try accept(known.schedule.message, of: known.schedule, at: moment)
         if outcome == .queueFull {
             throw PenstockError(
                 .queueFull, "The queue '\(known.schedule.queue)' is full; try again when some messages are worked.")
@@ -164,9 +171,15 @@ extension MemoryState {
 
     private mutating func accept(
         _ message: NewMessage, of schedule: Schedule, at moment: Moment
-    ) -> (FiringRecord.Outcome, SequenceNumber?) {
-        let receipts = try? enqueue([message], to: schedule.queue, durability: .processCrash, at: moment)
-        guard let receipt = receipts?.first else { return (.queueFull, nil) }
+    ) throws(PenstockError) -> (FiringRecord.Outcome, SequenceNumber?) {
+        let receipts: [Receipt]
+        do {
+            receipts = try enqueue([message], to: schedule.queue, durability: .processCrash, at: moment)
+        } catch {
+            if error.code == .queueFull { return (.queueFull, nil) }
+            throw error
+        }
+        guard let receipt = receipts.first else { return (.queueFull, nil) }
         if receipt.state == .dropped { return (.queueFull, receipt.sequence) }
         return (receipt.skipped ? .skipped : .enqueued, receipt.sequence)
     }

@@ -30,7 +30,9 @@ public final class SeededRandom: RandomSource {
     /// A number out of `range`.
     public func next(in range: ClosedRange<Int>) -> Int {
         // The slight preference of a remainder for small numbers does not matter to a test.
-        range.lowerBound + Int(next() % UInt64(range.count))
+        let largest = UInt64(bitPattern: Int64(range.upperBound &- range.lowerBound))
+        let offset = largest == .max ? next() : next() % (largest + 1)
+        return range.lowerBound &+ Int(truncatingIfNeeded: offset)
     }
 
     /// One of `elements`, or `nil` when there is none.
