@@ -49,6 +49,42 @@ import Testing
         try await server.stop()
     }
 
+    /// The server is there, and would answer as much again.
+    @Test func anAnswerThatIsTooLargeIsSaidToBe() async throws {
+        let requests = Tally()
+        let server = try await ScriptedServer.start { _ in
+            _ = requests.add()
+            return ScriptedServer.head(length: ServerConnection.answerBytesMax + 1)
+        }
+        let connection = try ServerConnection(try ServerURL(server.url), token: nil)
+        for (purpose, code) in [(.reading, .storage), (.changing, .outcomeUnknown)]
+            as [(RequestPurpose, PenstockError.Code)]
+        {
+            let error = await #expect(throws: PenstockError.self) {
+                _ = try await connection.answer(to: [1], at: "/v1/store", purpose, within: .seconds(30))
+            }
+            #expect(error?.code == code && error?.message.contains("which no client takes") == true)
+        }
+        #expect(requests.count == 2, "It is asked once each.")
+        await connection.close()
+        try await server.stop()
+    }
+
+    /// A store that is away for the server is so for its clients.
+    @Test(arguments: [PenstockError.Code.unreachable, .corrupt, .fileReplaced])
+    func aProblemsCodeIsTheErrors(_ code: PenstockError.Code) async throws {
+        let problem = #"{"code": "\#(code.rawValue)", "detail": "It is so."}"#
+        let server = try await ScriptedServer.start { _ in
+            ScriptedServer.response(status: 503, type: "application/problem+json", Array(problem.utf8))
+        }
+        let connection = try ServerConnection(try ServerURL(server.url), token: nil)
+        await expect(code) {
+            _ = try await connection.answer(to: [1], at: "/v1/store", .changing, within: .seconds(30))
+        }
+        await connection.close()
+        try await server.stop()
+    }
+
     @Test func whatIsNoReplyLeavesOpenWhatWasDone() async throws {
         let server = try await ScriptedServer.start { request in
             request.path == ServerConnection.ringPath ? ScriptedServer.greeting : ScriptedServer.response([1, 2, 3])

@@ -90,6 +90,32 @@ import Testing
         }
     }
 
+    /// As by the JSON API: the status and the schedules are those of its queues.
+    @Test func ofTheWholeStoreATokenIsToldOfItsQueues() async throws {
+        try await TokenServer.run { (store, open) async throws in
+            let (own, others) = (ScheduleName(stored: "own"), ScheduleName(stored: "others"))
+            for (name, queue) in [(own, mail), (others, other)] {
+                let schedule = Schedule(queue: queue, spec: "@daily", message: NewMessage(payload: [1]))
+                _ = try await store.storage.schedule(name, .put(schedule, replacing: false))
+                _ = try await store.storage.moveCursor(CursorName("reader"), of: queue, .place(after: nil))
+            }
+            let team = try await open("team")
+            let status = try await team.status(of: nil)
+            #expect(status.queues.map(\.name) == [mail] && status.cursors.map(\.queue) == [mail])
+            #expect(status.workers.isEmpty)
+            #expect(try await team.schedules(nil).map(\.name) == [own])
+            #expect(try await team.schedules(own).map(\.name) == [own])
+            await expect(.forbidden) { _ = try await team.schedules(others) }
+            let everything = try await open("everything")
+            #expect(try await everything.schedules(nil).count == 2)
+            #expect(try await everything.status(of: nil).queues.count == 2)
+            let producer = try await open("producer")
+            await expect(.forbidden) { _ = try await producer.schedules(nil) }
+            await expect(.forbidden) { _ = try await producer.status(of: nil) }
+            for client in [team, everything, producer] { try await client.close() }
+        }
+    }
+
     /// A refusal is about the queue where the token has a scope that would do.
     @Test func aRefusalSaysWhatIsInTheWay() async throws {
         try await TokenServer.run { (store, open) async throws in

@@ -77,7 +77,7 @@ struct StoreCallTable: Sendable {
             if let queue {
                 try caller.mayAny(of: .read, .produce, .consume, .operate, with: queue)
             } else {
-                try caller.may(.read, nil)
+                try caller.may(.read)
             }
         }
         add(RemoteCalls.configure) { caller, queue, change in
@@ -106,7 +106,7 @@ struct StoreCallTable: Sendable {
             }
             try await caller.mayChange(name, by: change)
         }
-        add(RemoteCalls.schedules) { caller, _ in try caller.may(.read, nil) }
+        add(RemoteCalls.schedules, telling: { $0.told($1) }) { caller, name in try await caller.mayLook(at: name) }
         add(RemoteCalls.fire) { caller in try caller.may(.consume) }
         add(RemoteCalls.start, telling: { try await $0.told($1) }) { caller, workflow, _ in
             try await caller.may(workflow)

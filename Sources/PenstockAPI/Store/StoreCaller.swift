@@ -153,18 +153,35 @@ struct StoreCaller: Sendable {
         }
     }
 
+    /// Throws a problem with status 403 when he may look at no schedule, or not at that one.
+    func mayLook(at schedule: ScheduleName?) async throws {
+        try may(.read)
+        guard let schedule, principal.queues != nil else { return }
+        for record in try await store.storage.schedules(schedule) {
+            try principal.require(.read, record.schedule.queue, ofSchedule: schedule)
+        }
+    }
+
     /// What he may know of messages that were asked for by number. One of another queue may have come since its number was looked at.
     func told(_ page: MessagePage) -> MessagePage {
         if principal.queues == nil { return page }
         return MessagePage(records: page.records.filter { principal.may(.read, $0.queue) }, next: page.next)
     }
 
-    /// What he may know of the store: workers are of all queues.
+    /// What he may know of the store: his queues. Workers are of all.
     func told(_ status: StoreStatus) -> StoreStatus {
         if principal.may(.read, nil) { return status }
+        func isHis(_ queue: QueueName) -> Bool { Scope.allCases.contains { principal.may($0, queue) } }
         var status = status
         status.workers = []
+        status.queues.removeAll { !isHis($0.name) }
+        status.cursors.removeAll { !isHis($0.queue) }
         return status
+    }
+
+    /// What he may know of schedules: those of his queues.
+    func told(_ schedules: [ScheduleRecord]) -> [ScheduleRecord] {
+        schedules.filter { principal.may(.read, $0.schedule.queue) }
     }
 
     /// What he may know of why a message waits.

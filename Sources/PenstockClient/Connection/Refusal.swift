@@ -54,6 +54,8 @@ struct Refusal {
         case PenstockError.Code.busy.rawValue: .busy
         case PenstockError.Code.diskFull.rawValue: .diskFull
         case PenstockError.Code.outcomeUnknown.rawValue: .outcomeUnknown
+        case PenstockError.Code.unreachable.rawValue: .unreachable
+        case PenstockError.Code.corrupt.rawValue: .corrupt
         default: nil
         }
     }

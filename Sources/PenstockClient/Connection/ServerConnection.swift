@@ -87,6 +87,11 @@ final class ServerConnection: Sendable {
                 return try await answer(to: request, from: client, purpose, by: deadline)
             } catch let error as PenstockError {
                 throw error
+            } catch is NIOTooManyBytesError {
+                throw PenstockError(
+                    purpose == .changing ? .outcomeUnknown : .storage,
+                    "The answer of the server at \(url) has more than \(Self.answerBytesMax) bytes, which no client takes; ask for less "
+                        + "at once.")
             } catch {
                 if !body.wasSent { throw BrokenConnection.nothingDone.error(at: url, error) }
                 if purpose == .changing { throw BrokenConnection.perhapsDone.error(at: url, error) }
