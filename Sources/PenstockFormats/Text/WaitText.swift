@@ -62,7 +62,7 @@ package enum WaitText {
         case .groupRate(nil):
             "Its group starts nothing for a while; until when, another clock says, and it is not known here."
         case .policyChange: "A change of the queue is still being carried out."
-        case .queueDeleting: "The queue is being deleted."
+        case .queueDeleting: "The queue is being deleted, or copied here and not all of it has come."
         case .queuePaused: "The queue is paused; `penstock queue resume \(queue)` lets it go on."
         case .limit(let count, let leased):
             "The queue's limit of \(usedUp(count, leased))"

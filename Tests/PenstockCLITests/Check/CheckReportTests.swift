@@ -60,6 +60,19 @@ import Testing
         #expect(report.nagiosLines[0].hasPrefix("\(first) | 'moved'=1;;0;0"))
     }
 
+    /// As half a copy is, of which nobody else would hear.
+    @Test func aQueueThatIsClosedIsAWarning() throws {
+        var status = try status()
+        status.queues[0].isDeleting = true
+        let report = CheckReport(status, CheckBounds(), now: now)
+        #expect(report.state == .warning)
+        #expect(
+            report.problems.map(\.line).allSatisfy {
+                $0.hasSuffix("being deleted, or copied here, and takes and gives nothing")
+            })
+        #expect(report.problems.count == 1)
+    }
+
     @Test func oneBoundIsCritical() throws {
         let bounds = CheckBounds(dead: try Values.countBound("0"))
         #expect(CheckReport(try status(dead: 1), bounds, now: now).state == .critical)

@@ -20,7 +20,7 @@ struct CheckCommand: AsyncParsableCommand {
             For monitoring and for scripts. It only reads the file, and takes as long however many messages there are. A bound \
             is one number, beyond which it is critical, or two with a comma between them: for a warning, and for critical. \
             Without bounds it is ok if the file can be read. It is critical when the queues move to another store, or have moved there: \
-            then nothing is taken here.
+            then nothing is taken here. A queue that is being deleted, or copied here, is a warning.
 
             With --format nagios the output is that of a plugin of Nagios, Icinga or Sensu. With prometheus it has the numbers of the \
             server's /metrics and what was found, for the textfile collector of node_exporter.

@@ -66,6 +66,15 @@ struct CheckReport: Sendable {
                     queue: queue.name, subject: subject, value: value, unit: unit, bound: bound,
                     state: bound.state(ofMost: value), sentence: sentence))
         }
+        if queue.isDeleting {
+            var bound = CheckBound(critical: 1)
+            bound.warning = 0
+            // A deletion or a copy lasts a while, and takes nothing; one that was broken off lasts until somebody sees it.
+            findings.append(
+                Finding(
+                    queue: queue.name, subject: Self.closed, value: 1, bound: bound, state: bound.state(ofMost: 1),
+                    sentence: "it is being deleted, or copied here, and takes and gives nothing"))
+        }
         add("ready", queue.depths.ready, bounds.ready, "\(CountText.format(queue.depths.ready, "message")) ready")
         let age = queue.oldestReady.map { max(now - $0, .zero) } ?? .zero
         add(
@@ -80,6 +89,8 @@ struct CheckReport: Sendable {
 
     /// The subject of the move of a store.
     static let moved = "moved"
+    /// The subject of a queue that is closed.
+    static let closed = "closed"
 
     /// The gravest of all.
     var state: CheckState { findings.map(\.state).max() ?? .ok }
@@ -96,6 +107,7 @@ extension CheckReport.Finding {
     var line: String {
         if subject == CheckReport.moved { return sentence }
         let place = queue.map { "queue \(Escape.text($0.text)): " } ?? ""
+        if subject == CheckReport.closed { return place + sentence }
         let limit = state == .critical ? bound.critical : bound.warning ?? bound.critical
         return "\(place)\(sentence), \(subject == "workers" ? "at least" : "at most") \(limit)\(unit)"
     }
