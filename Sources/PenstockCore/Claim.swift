@@ -33,6 +33,10 @@ extension ClaimRequest {
         let largestCount = Limits.batchBytesMax / Limits.payloadBytesMax + 1
         return min(max(limit, 0), largestCount) * (Limits.payloadBytesMax + Limits.headerBytesMax)
     }
+
+    /// Bytes of payloads and headers that the claims of one transaction may answer with, as far as their limits tell: those of four
+    /// large claims.
+    package static let claimedBytesMax = 4 * bytesMax(limit: Limits.batchCountMax)
 }
 
 /// A message that the caller now holds.

@@ -8,9 +8,6 @@ public enum Limits {
     public static let batchCountMax = 10_000
     /// Payload bytes in one call of `enqueue`.
     public static let batchBytesMax = 64 * 1024 * 1024
-    /// Bytes of payloads and headers that the claims of one transaction may answer with, as far as their limits tell: those of four
-    /// large claims.
-    package static let claimedBytesMax = 4 * ClaimRequest.bytesMax(limit: batchCountMax)
     /// Headers on one message.
     public static let headerCountMax = 64
     /// Bytes in a header's name.

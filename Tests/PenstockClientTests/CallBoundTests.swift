@@ -45,11 +45,11 @@ import Testing
         for limit in [5, Limits.batchCountMax, .max] {
             #expect(ClaimRequest.bytesMax(limit: limit) >= Limits.batchBytesMax + message)
         }
-        #expect(Limits.claimedBytesMax >= 4 * ClaimRequest.bytesMax(limit: Limits.batchCountMax))
+        #expect(ClaimRequest.claimedBytesMax >= 4 * ClaimRequest.bytesMax(limit: Limits.batchCountMax))
         // What goes with each message beside payload and headers: the key of its group, and its place in a workflow.
         let besides = Limits.groupKeyBytesMax + Limits.workflowNameBytesMax + Limits.taskNameBytesMax + 100
         #expect(
-            ServerConnection.answerBytesMax >= Limits.claimedBytesMax + 4 * Limits.batchCountMax * besides)
+            ServerConnection.answerBytesMax >= ClaimRequest.claimedBytesMax + 4 * Limits.batchCountMax * besides)
     }
 
     /// The bound is on all lists of a call together: lists within lists would multiply it.

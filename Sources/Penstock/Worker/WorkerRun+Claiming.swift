@@ -101,7 +101,7 @@ extension WorkerRun {
             let asked = Array(
                 shares.indices.filter { shares[$0] > 0 }.prefix { index in
                     bytes += ClaimRequest.bytesMax(limit: shares[index])
-                    return bytes <= Limits.claimedBytesMax
+                    return bytes <= ClaimRequest.claimedBytesMax
                 })
             if asked.isEmpty { break }
             let claims = asked.map { index in

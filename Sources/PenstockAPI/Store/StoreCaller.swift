@@ -97,11 +97,11 @@ struct StoreCaller: Sendable {
             }
         }
         guard messages <= 2 * Limits.batchCountMax, bytes <= Limits.batchBytesMax,
-            claimedBytes <= Limits.claimedBytesMax
+            claimedBytes <= ClaimRequest.claimedBytesMax
         else {
             throw Problem(
                 .contentTooLarge, code: PenstockError.Code.invalidInput.rawValue,
-                "One transaction has at most \(2 * Limits.batchCountMax) messages and verdicts, \(Limits.batchBytesMax) bytes, and claims of \(Limits.claimedBytesMax) bytes together, with \(ClaimRequest.bytesMax(limit: 1)) for each of their messages and \(ClaimRequest.bytesMax(limit: Limits.batchCountMax)) for each claim at most; make several of it."
+                "One transaction has at most \(2 * Limits.batchCountMax) messages and verdicts, \(Limits.batchBytesMax) bytes, and claims of \(ClaimRequest.claimedBytesMax) bytes together, with \(ClaimRequest.bytesMax(limit: 1)) for each of their messages and \(ClaimRequest.bytesMax(limit: Limits.batchCountMax)) for each claim at most; make several of it."
             )
         }
     }
@@ -145,9 +145,7 @@ struct StoreCaller: Sendable {
     func mayChange(_ schedule: ScheduleName, by change: ScheduleChange) async throws {
         if principal.queues == nil { return }
         do {
-            for record in try await store.storage.schedules(schedule) {
-                try principal.require(.operate, record.schedule.queue, ofSchedule: schedule)
-            }
+            try await may(.operate, schedule)
         } catch let error as PenstockError where error.code == .unknownSchedule {
             if case .put(_, replacing: true) = change { throw error }
         }
@@ -156,9 +154,13 @@ struct StoreCaller: Sendable {
     /// Throws a problem with status 403 when he may look at no schedule, or not at that one.
     func mayLook(at schedule: ScheduleName?) async throws {
         try may(.read)
-        guard let schedule, principal.queues != nil else { return }
+        if let schedule, principal.queues != nil { try await may(.read, schedule) }
+    }
+
+    /// Throws a problem with status 403 when he may not do that with the schedule's queue; `unknownSchedule` when there is none.
+    private func may(_ scope: Scope, _ schedule: ScheduleName) async throws {
         for record in try await store.storage.schedules(schedule) {
-            try principal.require(.read, record.schedule.queue, ofSchedule: schedule)
+            try principal.require(scope, record.schedule.queue, ofSchedule: schedule)
         }
     }
 

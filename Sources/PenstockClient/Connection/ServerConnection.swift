@@ -21,7 +21,7 @@ final class ServerConnection: Sendable {
     private static let connectionCountMax = 1024
     /// Bytes of an answer: those of the largest claims, and a quarter for what else goes with their messages, such as the keys of
     /// groups and the names of tasks.
-    static let answerBytesMax = Limits.claimedBytesMax / 4 * 5
+    static let answerBytesMax = ClaimRequest.claimedBytesMax / 4 * 5
 
     let url: ServerURL
     private let token: String?

@@ -61,7 +61,7 @@ extension PendingOperations {
             return isFirst
                 || counts.values <= Limits.batchCountMax && counts.bytes <= Limits.batchBytesMax
                     && counts.claims <= Limits.batchCountMax
-                    && claimedBytesMax + Self.claimedBytes(operation.claimCount) <= Limits.claimedBytesMax
+                    && claimedBytesMax + Self.claimedBytes(operation.claimCount) <= ClaimRequest.claimedBytesMax
         }
 
         /// What the claims so far may answer with. Claims that come to be one answer with less.

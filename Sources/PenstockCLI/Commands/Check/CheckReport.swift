@@ -105,9 +105,9 @@ struct CheckReport: Sendable {
 extension CheckReport.Finding {
     /// What was found, with its queue and its bound.
     var line: String {
-        if subject == CheckReport.moved { return sentence }
         let place = queue.map { "queue \(Escape.text($0.text)): " } ?? ""
-        if subject == CheckReport.closed { return place + sentence }
+        // How far these may go nobody has said.
+        if subject == CheckReport.moved || subject == CheckReport.closed { return place + sentence }
         let limit = state == .critical ? bound.critical : bound.warning ?? bound.critical
         return "\(place)\(sentence), \(subject == "workers" ? "at least" : "at most") \(limit)\(unit)"
     }
