@@ -46,4 +46,15 @@ import Testing
             #expect(error?.message == "It is not UTF-8.")
         }
     }
+
+    /// A decoder takes much memory for each of them.
+    @Test func hasSoManyValuesAtMost() throws {
+        for text in ["[1,2]", #"{"a":[1]}"#, #"{"a":{"b":1}}"#, #"["1",{}]"#] {
+            try JSONGrammar.check(Array(text.utf8)[...], valueCountMax: 3)
+            let error = #expect(throws: PenstockError.self) {
+                try JSONGrammar.check(Array(text.utf8)[...], valueCountMax: 2)
+            }
+            #expect(error?.message == JSONGrammar.hasTooManyValues.message, "\(text)")
+        }
+    }
 }

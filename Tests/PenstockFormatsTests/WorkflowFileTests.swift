@@ -43,4 +43,12 @@ import Testing
     func whatIsThereTwiceIsRefused(text: String) {
         #expect(throws: PenstockError.self) { try WorkflowFile(Array(text.utf8)) }
     }
+
+    /// It is one object on several lines, and not a task on each.
+    @Test func anObjectWithTooManyValuesIsToldSo() {
+        let list = "[" + String(repeating: "1,", count: JSONGrammar.valueCountMax) + "1]"
+        let text = "{\"tasks\":\n[{\"name\":\"a\",\"payload\":\(list)}]}"
+        let error = #expect(throws: PenstockError.self) { try WorkflowFile(Array(text.utf8)) }
+        #expect(error?.message.contains("more than \(JSONGrammar.valueCountMax) values") == true)
+    }
 }

@@ -6,6 +6,13 @@ struct JSONGrammar {
     /// Objects and arrays within each other, as many as the decoder takes.
     private static let depthMax = 512
 
+    /// Values in one text. A decoder takes 50 to 200 bytes of memory for each, however small it is: a text of 32 MiB may have 16 million.
+    static let valueCountMax = 1_000_000
+
+    static let hasTooManyValues = PenstockError(
+        .invalidInput,
+        "It has more than \(valueCountMax) values; a large payload goes in as text, in base64, or as a body of its own.")
+
     /// Some programs begin what they write with this mark of UTF-8.
     private static let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
 
@@ -18,6 +25,8 @@ struct JSONGrammar {
     private var place: Int
     /// The brackets that are open.
     private var open: [UInt8] = []
+    /// Values that may still follow.
+    private var valuesLeft: Int
     /// Names of the outermost object's members, as they are written.
     private var names: Set<ArraySlice<UInt8>> = []
 
@@ -26,18 +35,21 @@ struct JSONGrammar {
         case value, valueOrEnd, name, nameOrEnd, commaOrEnd
     }
 
-    private init(_ bytes: ArraySlice<UInt8>) {
+    private init(_ bytes: ArraySlice<UInt8>, valueCountMax: Int) {
         self.bytes = bytes
+        valuesLeft = valueCountMax
         place = Self.withoutMark(bytes).startIndex
     }
 
     /// Looks at a JSON text.
     ///
-    /// - Throws: `PenstockError` with code `invalidInput` when `bytes` are none; when a text in it is none in Unicode; and when its
-    ///   outermost object has a member twice, of which a decoder would take one.
-    static func check(_ bytes: ArraySlice<UInt8>) throws(PenstockError) {
+    /// - Throws: `PenstockError` with code `invalidInput` when `bytes` are none; when a text in it is none in Unicode; when its
+    ///   outermost object has a member twice, of which a decoder would take one; and when it has more than `valueCountMax` values.
+    static func check(
+        _ bytes: ArraySlice<UInt8>, valueCountMax: Int = Self.valueCountMax
+    ) throws(PenstockError) {
         try require(String(validating: bytes, as: UTF8.self) != nil, "It is not UTF-8.")
-        var grammar = JSONGrammar(bytes)
+        var grammar = JSONGrammar(bytes, valueCountMax: valueCountMax)
         try require(try grammar.takeAll(), "It is no JSON.")
     }
 
@@ -80,6 +92,8 @@ struct JSONGrammar {
 
     /// Takes a value, or the bracket that it begins with.
     private mutating func takeBeginning(_ byte: UInt8) throws(PenstockError) -> Bool {
+        guard valuesLeft > 0 else { throw Self.hasTooManyValues }
+        valuesLeft -= 1
         switch byte {
         case UInt8(ascii: "{"), UInt8(ascii: "["):
             guard open.count < Self.depthMax else { return false }

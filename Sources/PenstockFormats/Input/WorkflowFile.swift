@@ -56,7 +56,8 @@ package struct WorkflowFile {
             keys = try JSONDecoder().decode(Keys.self, from: Data(bytes)).keys
         } catch {
             // Several lines that are no one value are tasks, unless the first is none either.
-            if !isOneLine { return nil }
+            let hasTooManyValues = (error as? PenstockError)?.message == JSONGrammar.hasTooManyValues.message
+            if !isOneLine, !hasTooManyValues { return nil }
             throw PenstockError(.invalidInput, "The workflow is no JSON object: \(JSONInput.text(of: error))")
         }
         if isOneLine, !keys.contains("tasks") { return nil }
