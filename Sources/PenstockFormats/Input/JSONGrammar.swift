@@ -11,7 +11,8 @@ struct JSONGrammar {
 
     static let hasTooManyValues = PenstockError(
         .invalidInput,
-        "It has more than \(valueCountMax) values; a large payload goes in as text, in base64, or as a body of its own.")
+        "It has more than \(valueCountMax) values; a large payload goes in as text, in base64, or as a body of its own."
+    )
 
     /// Some programs begin what they write with this mark of UTF-8.
     private static let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
