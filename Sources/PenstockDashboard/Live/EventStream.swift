@@ -14,7 +14,7 @@ struct EventStream {
     /// Names in one event. Of more the event says only that there are.
     private static let nameCountMax = 50
 
-    /// The stream. It ends when its reader leaves, the reader's token is taken back, or the server stops.
+    /// The stream. It ends when its reader leaves, the reader's token is taken back or is for other things now, or the server stops.
     func response() throws(Problem) -> Response {
         guard let news = live.listen() else {
             throw Problem(
@@ -24,7 +24,7 @@ struct EventStream {
         let body = ResponseBody { writer in
             try await writer.write(ByteBuffer(string: "retry: 2000\n\n"))
             for await item in news {
-                guard let principal = reader() else { break }
+                guard let principal = reader(), principal.scopes.contains(.read) else { break }
                 guard let text = Self.event(item, { principal.may(.read, $0) }) else { continue }
                 try await writer.write(ByteBuffer(string: text))
             }

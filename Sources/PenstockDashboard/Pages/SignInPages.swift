@@ -19,6 +19,8 @@ struct SignInPages {
             return response
         }
         routes.get("/events") { visit in
+            // Also that something has changed, and when, is for those alone who may look at a queue.
+            try visit.principal.require(.read)
             let context = visit.context
             return try EventStream(live: visit.site.live, reader: { context.principalNow }).response()
         }

@@ -61,7 +61,8 @@ extension Visit {
         if let name = site.name { fields["badge"] = name }
         if let said, !said.isEmpty { fields["said"] = said }
         if let move { fields["moved"] = "\(move.statement)." }
-        if let mark = freshness.mark { fields["live"] = ["of": mark] }
+        // Whoever is told of no change has nothing to follow.
+        if let mark = freshness.mark, principal.scopes.contains(.read) { fields["live"] = ["of": mark] }
         if context.isKnown {
             fields["navigation"] = Section.allCases.filter(mayRead).map { item -> Fields in
                 ["title": item.title, "path": item.path, "isCurrent": item == section]

@@ -34,6 +34,28 @@ import Testing
         }
     }
 
+    /// A line to the server is refused, ends with the right to have it, and is not asked for by pages that could not have it.
+    @Test(.timeLimit(.minutes(1))) func whoMayLookAtNoQueueIsToldOfNoChange() async throws {
+        let store = PenstockStore(TestDatabase().open())
+        let queue = try await store.queue("mail")
+        let tokens = try Tokens("shop \(Self.key)-shop produce\nlook \(Self.key)-look read")
+        try await TestServer.run(store: store, tokens: tokens) { server in
+            let refused = try server.client()
+            try refused.request("GET", "/events", headers: cookie("shop"))
+            #expect(try await refused.receive(until: "\r\n\r\n").hasPrefix("HTTP/1.1 403 "))
+            #expect(try await !server.page("/", headers: cookie("shop")).text.contains("data-live"))
+            #expect(try await server.page("/", headers: cookie("look")).text.contains("data-live"))
+            let client = try server.client()
+            try client.request(
+                "GET", "/events", headers: cookie("look").merging(["Connection": "close"]) { own, _ in own })
+            #expect(try await client.receive(until: "retry: 2000").hasPrefix("HTTP/1.1 200 "))
+            tokens.become(try Tokens("look \(Self.key)-look produce"))
+            try await queue.enqueue([1])
+            // Until the server hangs up.
+            #expect(try await !client.receive().contains("mail"))
+        }
+    }
+
     @Test func aTokenBecomesACookieThatNoScriptSees() async throws {
         try await TestServer.run(tokens: try tokens()) { server in
             // Anybody may sign in, and no more is read for that than it takes.
