@@ -12,7 +12,7 @@ struct LineResults {
 
     private var results: [(line: Int, json: [UInt8])] = []
     private var isAllAccepted = true
-    /// Whether nothing more goes in: the store has no room, or no answer.
+    /// Whether nothing more goes in: the store has no room or no answer, or the client may not any more.
     private(set) var isOver = false
 
     /// - Parameter isKeyed: whether the message had the key of its request: then the answer is that of the first request.

@@ -67,8 +67,14 @@ struct MessageBatch {
     }
 
     /// Enqueues what waits, unless the connection is over by now, as when the server is told to stop: its client could not be told of these.
+    /// A body comes for minutes, and a token that was taken back meanwhile puts nothing more in line.
     private func enqueueIfHeard(_ waiting: inout Waiting, _ results: inout LineResults) async throws {
         guard offer.context.isConnected else { throw CancellationError() }
+        do {
+            try offer.context.requireStill(.produce, [offer.queue])
+        } catch {
+            return results.end(waiting.numbers[...], error)
+        }
         await enqueue(&waiting, &results)
     }
 

@@ -1,6 +1,7 @@
 import Foundation
 import Penstock
 import PenstockCore
+import PenstockHTTP
 import PenstockTestKit
 import Synchronization
 import Testing
@@ -207,6 +208,25 @@ import Testing
             #expect(try response.lines().map { $0["sequence"] as? Int } == Array(1...2500))
         }
         #expect(counted.batches.withLock { $0 } == [1000, 1000, 500])
+    }
+
+    /// A body comes for minutes, and its client is told what was in line by then.
+    @Test func aTokenThatIsTakenBackPutsNoMoreLinesIn() async throws {
+        let tokens = try Tokens("a 0123456789abcdef produce q\nother 0123456789abcdefg read")
+        let store = InterleavedStore(TestDatabase().open())
+        _ = try await PenstockStore(store).queue("q")
+        try await TestServer.run(store: PenstockStore(store), tokens: tokens) { server in
+            store.afterNext(.enqueue) { _ in tokens.become(try Tokens("other 0123456789abcdefg read")) }
+            let response = try await enqueue(
+                (1...2500).map { #"{"payload":"\#($0)"}"# }, server.showing("0123456789abcdef"))
+            #expect(response.status == 207)
+            let results = try response.lines()
+            #expect(results.compactMap { $0["sequence"] as? Int } == Array(1...1000))
+            let refused = results.dropFirst(1000)
+            #expect(!refused.isEmpty && refused.allSatisfy { $0["code"] as? String == "unauthorized" })
+            #expect(refused.first?["line"] as? Int == 1001)
+        }
+        #expect(try await store.status(of: QueueName("q")).queues.first?.totals.enqueued == 1000)
     }
 
     @Test func optionsOfMessagesAreInTheLines() async throws {

@@ -16,8 +16,9 @@ import Testing
     @Test func whatNobodyWouldHearOfIsNotEnqueued() async throws {
         let channel = EmbeddedChannel()
         let presence = ClientPresence(of: channel)
-        let context = ServerContext(
+        var context = ServerContext(
             source: ApplicationRequestContextSource(channel: channel, logger: Logger(label: "test")))
+        context.principal = .local
         let storage = InterleavedStore(InMemoryStore())
         let store = PenstockStore(storage)
         let queue = try await store.queue("q").name
