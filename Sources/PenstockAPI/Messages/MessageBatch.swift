@@ -34,6 +34,11 @@ struct MessageBatch {
         } catch let problem as Problem {
             // What was read well goes in before what was not is told of.
             results.refuse(lines.count + 1, problem)
+        } catch {
+            guard let broken = BrokenBody(error) else { throw error }
+            // An answer that knows of no lines would say that nothing was done.
+            if broken.isCutShort { results.end(waiting.numbers[...], Self.broken) }
+            results.refuse(lines.count + 1, Self.broken)
         }
         if !results.isOver { try await enqueueIfHeard(&waiting, &results) }
         return results.response
@@ -127,6 +132,9 @@ struct MessageBatch {
     }
 
     private var isKeyed: Bool { idempotencyKey != nil }
+
+    private static let broken = Problem.invalid(
+        "The body ends here, and not as RFC 9112 has it; send this line and those behind it once more.")
 }
 
 /// A line as a message.

@@ -1,6 +1,7 @@
 import HTTPTypes
 package import Hummingbird
 package import NIOCore
+import NIOHTTP1
 package import PenstockCore
 
 import Foundation
@@ -19,6 +20,18 @@ extension Request {
             whole.writeImmutableBuffer(part)
         }
         return whole
+    }
+}
+
+/// That a body is none from somewhere on, as it was read.
+package struct BrokenBody: Sendable {
+    /// Whether it ends too early: the client has closed the connection, or its own half of it.
+    package let isCutShort: Bool
+
+    /// `nil`: the error is another one.
+    package init?(_ error: any Error) {
+        guard let error = error as? HTTPParserError else { return nil }
+        isCutShort = error == .invalidEOFState
     }
 }
 

@@ -250,6 +250,30 @@ import Testing
         }
     }
 
+    /// What is in line by then is told of: a client that hears that nothing was done sends all of it again. The lines that were read
+    /// are in line, unless the client has ended its side: then there may be nobody.
+    @Test(arguments: [("zz\r\n", 2), ("", 0)])
+    func ofABodyThatBreaksMidwayEachLineIsToldOf(end: String, count: Int) async throws {
+        try await TestServer.inMemory { server in
+            let lines = "{\"payload\":\"1\"}\n{\"payload\":\"2\"}\n{\"pay"
+            let client = try server.client()
+            try client.send(
+                """
+                POST /v1/queues/q/messages HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-ndjson\r
+                Transfer-Encoding: chunked\r\n\r\n\(String(lines.utf8.count, radix: 16))\r\n\(lines)\r\n\(end)
+                """)
+            if end.isEmpty { client.finish() }
+            let answer = try await client.receive()
+            #expect(answer.hasPrefix("HTTP/1.1 207 "), "\(answer)")
+            #expect(answer.lowercased().contains("connection: close"), "\(answer)")
+            let results = answer.split(whereSeparator: \.isNewline).filter { $0.hasPrefix("{\"line\":") }
+            #expect(results.count == 3, "\(answer)")
+            #expect(results.count { $0.contains("\"sequence\":") } == count)
+            #expect(results.last?.hasPrefix(#"{"line":3,"status":400,"code":"invalidInput""#) == true, "\(answer)")
+            #expect(try await server.depths()["ready"] == count)
+        }
+    }
+
     @Test func aLineThatIsTooLongEndsTheBody() async throws {
         try await TestServer.inMemory { server in
             let long = #"{"payload":"\#(String(repeating: "x", count: 2 * Limits.payloadBytesMax))"}"#
