@@ -34,7 +34,8 @@ struct Cursors: Sendable {
         return .json(cursor.json)
     }
 
-    /// Places a cursor, or moves it forward; it never goes back.
+    /// Places a cursor, or moves it forward; it never goes back. The same request again changes nothing, as clients and proxies make a PUT
+    /// again by themselves: what was missed is added as the cursor moves, in the same transaction, and not to one that was placed.
     @Sendable private func put(_ request: Request, _ context: ServerContext) async throws -> Response {
         _ = try QueryParameters(request, known: [])
         let queue = try context.parameters.queue()
@@ -43,7 +44,7 @@ struct Cursors: Sendable {
         let entry = try await request.json(CursorEntry.self, as: "The cursor")
         let after = entry.after
         var cursor = try await store.storage.moveCursor(name, of: queue, .place(after: after, note: entry.note))
-        if let after, let placed = cursor, placed.sequence < after || entry.missed > 0 {
+        if let after, let placed = cursor, placed.sequence < after {
             cursor = try await store.storage.moveCursor(name, of: queue, .advance(to: after, missed: entry.missed))
         }
         guard let cursor else {

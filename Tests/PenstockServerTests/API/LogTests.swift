@@ -118,6 +118,21 @@ import Testing
         }
     }
 
+    /// Clients and proxies make a PUT again by themselves when its answer was lost.
+    @Test func aCursorThatIsPutAgainIsAsItWas() async throws {
+        try await TestServer.onFile { server in
+            for text in ["1", "2", "3"] { try await server.put(text) }
+            let path = "/v1/queues/q/cursors/copy"
+            for (body, missed) in [(#"{"after":1,"missed":5}"#, 0), (#"{"after":3,"missed":2}"#, 2)] {
+                let first = try await server.send("PUT", path, body)
+                #expect(first.status == 200)
+                #expect(try first.json()["missed"] as? Int == missed)
+                #expect(try await server.send("PUT", path, body).text == first.text)
+            }
+            #expect(try await server.send("PUT", path, #"{"after":2,"missed":2}"#).json()["missed"] as? Int == 2)
+        }
+    }
+
     @Test func historyIsReplayed() async throws {
         try await TestServer.onFile(queues: ["q": QueuePolicy(), "again": QueuePolicy()]) { server in
             for text in ["1", "2", "3"] { try await server.put(text) }
