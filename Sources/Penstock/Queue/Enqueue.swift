@@ -116,6 +116,17 @@ extension Queue where Element == [UInt8] {
     ) async throws -> [Receipt] {
         try await accept(codec.chain.isEmpty ? messages : messages.map(codec.chain.coded), durability, timeout)
     }
+
+    /// The same for somebody who may lose the right to it while he waits for room.
+    ///
+    /// - Parameter mayOffer: asked before each offer; what it throws ends the call. What went in before stays.
+    @discardableResult
+    package func enqueue(
+        _ messages: [NewMessage], asking mayOffer: @Sendable () throws -> Void
+    ) async throws -> [Receipt] {
+        try await accept(
+            codec.chain.isEmpty ? messages : messages.map(codec.chain.coded), nil, nil, asking: mayOffer)
+    }
 }
 
 extension Queue {
@@ -144,21 +155,24 @@ extension Queue {
     ///
     /// A queue that is not full costs one call of the store, whatever its policy.
     private func accept(
-        _ messages: [NewMessage], _ durability: Durability?, _ timeout: Duration?
+        _ messages: [NewMessage], _ durability: Durability?, _ timeout: Duration?,
+        asking mayOffer: @Sendable () throws -> Void = {}
     ) async throws -> [Receipt] {
         if messages.isEmpty { return [] }
-        guard let tracing = handle.tracing else { return try await putInLine(messages, durability, timeout) }
-        return try await tracing.send(messages, to: name) { try await putInLine($0, durability, timeout) }
+        guard let tracing = handle.tracing else { return try await putInLine(messages, durability, timeout, mayOffer) }
+        return try await tracing.send(messages, to: name) { try await putInLine($0, durability, timeout, mayOffer) }
     }
 
     private func putInLine(
-        _ messages: [NewMessage], _ durability: Durability?, _ timeout: Duration?
+        _ messages: [NewMessage], _ durability: Durability?, _ timeout: Duration?,
+        _ mayOffer: @Sendable () throws -> Void
     ) async throws -> [Receipt] {
         let deadline = timeout.map { handle.time.boot + $0 }
         let durability = durability ?? handle.durability
         var receipts: [Receipt] = []
         // A producer that comes while others wait may not overtake them.
         if handle.lines.count(for: name) == 0 {
+            try mayOffer()
             receipts = try await offer(messages, durability)
             if receipts.count == messages.count { return receipts }
         }
@@ -169,6 +183,7 @@ extension Queue {
             while true {
                 // The token comes before the offer: a ring in between is not lost.
                 let token = storage.changes.token(for: name)
+                try mayOffer()
                 receipts += try await offer(Array(messages.dropFirst(receipts.count)), durability)
                 if receipts.count == messages.count { return receipts }
                 try await within(deadline, handle.time) { try await handle.waitForRoom(in: name, after: token) }

@@ -18,6 +18,15 @@ extension PenstockStore {
     public func replay(
         _ query: MessageQuery, into queue: QueueName? = nil, dryRun: Bool = false
     ) async throws -> Int {
+        try await replay(query, into: queue, dryRun: dryRun, asking: {})
+    }
+
+    /// The same for somebody who may lose the right to it meanwhile: a replay takes as long as it finds messages, and waits for room.
+    ///
+    /// - Parameter mayGoOn: asked for each page and before each offer; what it throws ends the replay. What was replayed before stays.
+    package func replay(
+        _ query: MessageQuery, into queue: QueueName?, dryRun: Bool, asking mayGoOn: @Sendable () throws -> Void
+    ) async throws -> Int {
         var query = query
         query.withPayload = !dryRun
         query.withAttempts = false
@@ -27,8 +36,9 @@ extension PenstockStore {
             var pages = try await MessagePages(query, in: storage)
             while case let page = try await pages.next(), !page.isEmpty {
                 try Task.checkCancellation()
+                try mayGoOn()
                 for batch in Self.batches(of: page, into: queue, grouped: grouped) {
-                    if !dryRun { try await queueNotLookedUp(batch.queue).enqueue(batch.messages) }
+                    if !dryRun { try await queueNotLookedUp(batch.queue).enqueue(batch.messages, asking: mayGoOn) }
                     count += batch.messages.count
                 }
             }

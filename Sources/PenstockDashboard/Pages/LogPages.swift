@@ -78,12 +78,15 @@ struct LogPages {
         try visit.principal.require(.produce, target)
         let said = try await visit.act("replay", on: "\(queue) into \(target)", queue: queue, .operate) {
             let query = MessageQuery(queue: queue, sequences: messages, states: plan.state.map { [$0] })
-            let store = visit.site.store
-            // A queue that is full makes it wait, and nobody waits for ever.
-            let end = try await visit.context.wait(atMost: Self.replayTimeMax, visit.site.time) {
-                try await store.replay(query, into: plan.into)
-            }
+            let (store, context, into) = (visit.site.store, visit.context, plan.into)
             let cutShort = "The replay was cut short; the messages that were replayed name their origin."
+            // A queue that is full makes it wait, and nobody waits for ever; nor does a visitor whose token was taken back.
+            let end = try await context.wait(atMost: Self.replayTimeMax, visit.site.time) {
+                try await store.replay(query, into: into, dryRun: false) {
+                    try context.requireStill(.operate, [queue], orSay: cutShort)
+                    try context.requireStill(.produce, [target], orSay: cutShort)
+                }
+            }
             let count: Int
             switch end {
             case .happened(let done): count = done

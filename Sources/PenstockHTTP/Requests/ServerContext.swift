@@ -32,6 +32,13 @@ package struct ServerContext: RequestContext {
         for queue in queues { try principalNow.require(scope, queue) }
     }
 
+    /// The same of what goes on with something that was begun; the problem then also says what became of it.
+    package func requireStill(_ scope: Scope, _ queues: [QueueName], orSay outcome: String) throws(Problem) {
+        do { try requireStill(scope, queues) } catch {
+            throw Problem(error.status, code: error.code, "\(error.detail) \(outcome)")
+        }
+    }
+
     /// Whether it is known who makes it.
     package var isKnown: Bool { principal != .nobody }
 }

@@ -1,6 +1,7 @@
 import Foundation
 import Penstock
 import PenstockCore
+import PenstockHTTP
 import PenstockTestKit
 import Testing
 
@@ -154,18 +155,46 @@ import Testing
         }
     }
 
+    private let full = QueueName(stored: "full")
+
+    /// A store with a message in the log of `q`, and a queue `full` that is full, for which producers wait.
+    private func storeWithFullQueue() async throws -> PenstockStore {
+        let store = PenstockStore(TestDatabase().open())
+        _ = try await store.queue("q")
+        _ = try await store.queue("full", policy: QueuePolicy(capacity: Capacity(1, whenFull: .wait)))
+        for queue in [QueueName(stored: "q"), full] {
+            _ = try await store.storage.enqueue([NewMessage(payload: [1])], to: queue, durability: .processCrash)
+        }
+        try await finishOne(of: QueueName(stored: "q"), store)
+        return store
+    }
+
+    private func finishOne(of queue: QueueName, _ store: PenstockStore) async throws {
+        let claim = try await store.storage.claim(ClaimRequest(queue: queue, limit: 1, lease: .seconds(60)))
+        _ = try await store.storage.settle(claim.messages.map { Settlement($0.lease, .done) })
+    }
+
+    /// A replay waits for room. Should its token be taken back meanwhile, it ends, and says what became of it.
+    @Test func aReplayEndsWithItsToken() async throws {
+        let store = try await storeWithFullQueue()
+        let tokens = try Tokens("a 0123456789abcdef operate\nother 0123456789abcdefg read")
+        try await TestServer.run(store: store, tokens: tokens) { server in
+            async let waiting = server.showing("0123456789abcdef").send(
+                "POST", "/v1/queues/q/replay", #"{"from":1,"into":"full"}"#)
+            try await store.storage.changes.waitForWaiters(count: 1)
+            tokens.become(try Tokens("other 0123456789abcdefg read"))
+            try await finishOne(of: full, store)
+            let answer = try await waiting
+            #expect(answer.status == 401 && answer.code == "unauthorized")
+            #expect(answer.text.contains("cut short"), "\(answer.text)")
+        }
+        #expect(try await store.storage.status(of: full).queues.first?.depths.waiting == 0)
+    }
+
     /// A replay waits for room. Should its client go meanwhile, it ends, and the server has not failed.
     @Test func aReplayEndsWithItsClient() async throws {
         let records = LogRecords()
-        let store = PenstockStore(TestDatabase().open())
-        let (source, full) = (try QueueName("q"), try QueueName("full"))
-        _ = try await store.queue("q")
-        _ = try await store.queue("full", policy: QueuePolicy(capacity: Capacity(1, whenFull: .wait)))
-        for queue in [source, full] {
-            _ = try await store.storage.enqueue([NewMessage(payload: [1])], to: queue, durability: .processCrash)
-        }
-        let claim = try await store.storage.claim(ClaimRequest(queue: source, limit: 1, lease: .seconds(60)))
-        _ = try await store.storage.settle(claim.messages.map { Settlement($0.lease, .done) })
+        let store = try await storeWithFullQueue()
         try await TestServer.run(store: store, logger: records.logger) { server in
             let changes = store.storage.changes
             let client = try server.client()
