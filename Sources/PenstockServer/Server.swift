@@ -112,6 +112,7 @@ struct Server {
         // Clients of Amazon SQS sign what they ask.
         checks.append(
             Authentication(tokens) { Health.isAskedFor($0) || Dashboard.isAskedFor($0) || SQS.isAskedFor($0) })
+        checks.append(CodingCheck { SQS.isAskedFor($0) })
         return checks
     }
 

@@ -55,6 +55,7 @@ package struct SQS: RouterMiddleware {
     private func answer(_ request: Request, _ context: ServerContext, to action: String) async throws -> Response {
         let bytesMax = action.hasPrefix("SendMessage") ? Self.sendingBytesMax : Self.otherBytesMax
         do {
+            if request.isCoded { throw Refusal.codedBody }
             // Whoever has shown a token, or need not show any, is known already.
             var context = context
             var principal = context.principal

@@ -50,6 +50,9 @@ struct Refusal: Error {
 
 extension Refusal {
     static let unknownQueue = Refusal("QueueDoesNotExist", "The specified queue does not exist.")
+    static let codedBody = Refusal(
+        "SerializationException", "No Content-Encoding is undone here; send the body as it is.",
+        status: .unsupportedMediaType)
     static let invalidHandle = Refusal("ReceiptHandleIsInvalid", "The input receipt handle is invalid.")
 
     static func missing(_ parameter: String) -> Refusal {

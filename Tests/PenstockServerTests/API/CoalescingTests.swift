@@ -80,6 +80,8 @@ import Testing
             ("/v1/queues/q/messages", ["Idempotency-Key": "once"], "x"),
             ("/v1/queues/q/messages", ["Content-Type": "application/x-ndjson"], #"{"payload":"x"}"#),
             ("/v1/queues/q/messages", ["Penstock-Durability": "processCrash"], "x"),
+            ("/v1/queues/q/messages", ["Content-Encoding": "gzip"], "x"),
+            ("/v1/queues/q/messages", ["Content-Encoding": "identity"], "x"),
             ("/v1/queues/q/messages", ["Origin": "http://elsewhere"], "x"),
             ("/v1/queues/q/messages", ["Host": "elsewhere"], "x"),
             ("/v1/queues/q/messages?wait=1ms", [:], "x"),
