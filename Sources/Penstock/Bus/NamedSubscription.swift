@@ -108,6 +108,7 @@ public struct NamedEventSequence<Kind: Sendable>: AsyncSequence, Sendable {
 
         /// The next event of the kind, once there is one; `nil` when the subscription or the task is cancelled.
         ///
+        /// - Precondition: no other call is under way, on the iterator or on a copy: copies share the subscription.
         /// - Throws: what the store throws. Then the subscription is over.
         public mutating func next(isolation: isolated (any Actor)? = #isolation) async throws -> NamedEvent<Kind>? {
             while true {

@@ -57,6 +57,7 @@ public struct Deliveries<Element: Sendable>: AsyncSequence, Sendable {
 
         /// The next message, once there is one.
         ///
+        /// - Precondition: no other call is under way, on the iterator or on a copy: copies share the reader.
         /// - Throws: what the store throws; `CancellationError` when the task is cancelled.
         public mutating func next(
             isolation: isolated (any Actor)? = #isolation

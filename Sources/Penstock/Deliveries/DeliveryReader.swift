@@ -1,6 +1,7 @@
 internal import PenstockCore
 
-/// Claims messages when they are asked for, and hands them out one by one. One iterator has it to itself.
+/// Claims messages when they are asked for, and hands them out one by one. One iterator has it to itself, with its copies, and
+/// is asked for one message at a time: a second call between the claim and the handing out would lose what the first has claimed.
 final class DeliveryReader<Element: Sendable> {
     private let queue: Queue<Element>
     private let limits: ReaderLimits
@@ -10,6 +11,7 @@ final class DeliveryReader<Element: Sendable> {
     /// Claimed, and not yet handed out.
     private var claimed: ArraySlice<ClaimedMessage> = []
     private var handedOut = 0
+    private var isAsked = false
     let requested = RequestedCount()
 
     init(queue: Queue<Element>, limits: ReaderLimits) {
@@ -24,6 +26,9 @@ final class DeliveryReader<Element: Sendable> {
 
     /// The next message, once there is one.
     func next(isolation: isolated (any Actor)?) async throws -> Delivery<Element> {
+        precondition(!isAsked, "next() was called while another call of it was under way.")
+        isAsked = true
+        defer { isAsked = false }
         do {
             while true {
                 try Task.checkCancellation()

@@ -38,6 +38,8 @@ where Base.Element: Sendable {
         /// The next element, or `nil` after the last one and when the task is cancelled.
         ///
         /// It returns `nil` or throws only when no task of the stream runs any more.
+        ///
+        /// - Precondition: no other call is under way, on the iterator or on a copy: copies share the iteration.
         @inlinable public mutating func next(
             isolation: isolated (any Actor)? = #isolation
         ) async throws(Base.Failure) -> Base.Element? {

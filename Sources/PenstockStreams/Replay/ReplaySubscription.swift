@@ -38,6 +38,8 @@ public struct ReplayIterator<Element: Sendable, Failure: Error>: AsyncIteratorPr
     }
 
     /// The next element, or `nil` after the end and when the task is cancelled.
+    ///
+    /// - Precondition: no other call is under way, on the iterator or on a copy: copies share the subscription.
     @inlinable public mutating func next(
         isolation: isolated (any Actor)? = #isolation
     ) async throws(Failure) -> Element? {

@@ -136,6 +136,15 @@ struct DrivenReplay {
         expect(over(waits), { $0.come() }, gives: ["end"])
     }
 
+    @Test func comingWhileAnotherIsUnderWay() async {
+        await #expect(processExitsWith: .failure) {
+            var replay = DrivenReplay()
+            replay.subscribe()
+            replay.come(1, "one")
+            replay.come(1, "two")
+        }
+    }
+
     @Test func taking() {
         expect(empty, { $0.take() }, gives: ["end"])
         expect(subscribed, { $0.take() }, gives: [])

@@ -34,6 +34,8 @@ where Base.Element: Sendable {
         ///
         /// It returns `nil` or throws only when no task of the stream runs any more, and what it held and did not give
         /// is back in line.
+        ///
+        /// - Precondition: no other call is under way, on the iterator or on a copy: copies share the iteration.
         @inlinable public mutating func next(
             isolation: isolated (any Actor)? = #isolation
         ) async throws -> Delivery<Base.Element>? {

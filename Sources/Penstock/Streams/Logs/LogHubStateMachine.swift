@@ -94,6 +94,7 @@ struct LogHubStateMachine<Value: Sendable, Consumer: Sendable>: Sendable {
             subscribers.remove(name)
             return [.end(consumer, completion.failure)]
         }
+        precondition(waiting[name] == nil, "next() was called while another call of it was under way.")
         waiting[name] = Waiting(consumer: consumer, after: sequence)
         return []
     }

@@ -61,6 +61,15 @@ import Testing
         #expect(extend(&machine, 2004...2005) == ["a: [2004, 2005]"])
     }
 
+    @Test func nextWhileAnotherIsUnderWay() async {
+        await #expect(processExitsWith: .failure) {
+            var machine = LogHubStateMachine<Int, String>()
+            let (name, _) = machine.join(at: LogTailTests.place(0))
+            _ = machine.next("one", of: name, after: SequenceNumber(0))
+            _ = machine.next("two", of: name, after: SequenceNumber(0))
+        }
+    }
+
     @Test func allWhoWaitAreGivenTheirs() {
         var machine = Machine()
         let names = (0..<3).map { _ in machine.join(at: place(0)).name }
