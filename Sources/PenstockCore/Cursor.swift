@@ -44,8 +44,9 @@ public enum CursorMove: Hashable, Sendable {
     /// Places it after that message, or after everything that is in the log now when it is `nil`. One that is there
     /// already stays as it is. Survives a power cut, and rings for the queue.
     case place(after: SequenceNumber?, note: String? = nil)
-    /// Moves it forward to that message, and adds to what it missed. It never goes back: when it is further on
-    /// already, only the number that it missed changes. May be lost with power, but not with a process.
+    /// Moves it forward to that message, and adds to what it missed. It never goes back: when it is there or further on
+    /// already nothing changes, as what a reader gives up was settled by another one then. May be lost with power, but
+    /// not with a process.
     case advance(to: SequenceNumber, missed: Int = 0)
     /// Removes it. One that is not there is no error.
     case remove

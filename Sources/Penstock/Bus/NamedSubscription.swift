@@ -45,8 +45,10 @@ final class SettledPlace: Sendable {
         place.withLock { if sequence > $0.reach { $0.unread.insert(sequence) } }
     }
 
+    /// Settles the events up to `sequence`, of which this process has given up `missed`. They count only where the cursor moves:
+    /// otherwise another process has settled them.
     func advance(to sequence: SequenceNumber, missed: Int = 0) async throws {
-        guard let queue, sequence > reach || missed > 0 else { return }
+        guard let queue, sequence > reach else { return }
         let unread = place.withLock { place in
             let unread = place.unread.filter { $0 <= sequence }
             place.unread.subtract(unread)

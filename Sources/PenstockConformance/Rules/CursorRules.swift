@@ -7,6 +7,7 @@ enum CursorRules {
     static let cases: ConformanceCase.Rules = [
         "is placed once": placedOnce,
         "only moves forward": movesForward,
+        "counts what a reader gives up, once": countsWhatAReaderGivesUp,
         "is removed": removed,
         "counts what is forgotten ahead of it": countsTheForgotten,
         "belongs to one queue, and goes with it": belongsToItsQueue,
@@ -49,9 +50,25 @@ enum CursorRules {
         let back = try await store.moveCursor(mailer, of: .jobs, .advance(to: sequences[0]))
         #expect(back?.sequence == sequences[1])
         #expect(back?.movedAt == bench.time.now - .seconds(1), "It did not move.")
-        let gaveUp = try await store.moveCursor(mailer, of: .jobs, .advance(to: sequences[0], missed: 2))
-        #expect(gaveUp?.missed == 2 && gaveUp?.sequence == sequences[1])
-        #expect(try await cursors(store) == ["mailer \(sequences[1]) 2"])
+    }
+
+    static func countsWhatAReaderGivesUp(_ bench: Bench) async throws {
+        let store = try await bench.open(.steady())
+        let other = try await bench.open()
+        let sequences = try await store.add("1", "2", "3").map(\.sequence)
+        try await store.moveCursor(mailer, of: .jobs, .place(after: SequenceNumber(0)))
+        let gaveUp = try await store.moveCursor(mailer, of: .jobs, .advance(to: sequences[0], missed: 1))
+        #expect(gaveUp?.missed == 1 && gaveUp?.sequence == sequences[0])
+        // Another reader has had these by then.
+        try await other.moveCursor(mailer, of: .jobs, .advance(to: sequences[1]))
+        bench.time.advance(by: .seconds(1))
+        for sequence in sequences[0...1] {
+            let late = try await store.moveCursor(mailer, of: .jobs, .advance(to: sequence, missed: 2))
+            #expect(late?.missed == 1 && late?.sequence == sequences[1])
+            #expect(late?.movedAt == bench.time.now - .seconds(1), "It did not move.")
+        }
+        try await store.moveCursor(mailer, of: .jobs, .advance(to: sequences[2], missed: 1))
+        #expect(try await cursors(store) == ["mailer \(sequences[2]) 2"])
     }
 
     static func removed(_ bench: Bench) async throws {

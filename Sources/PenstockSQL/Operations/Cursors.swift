@@ -19,8 +19,9 @@ enum Cursors {
                     .unknownCursor, "The log '\(queue)' has no cursor '\(name)'; subscribe by that name again.")
             }
             try refuseAhead(sequence, in: transaction)
-            if sequence <= cursor.sequence, missed == 0 { return cursor }
-            cursor.sequence = max(cursor.sequence, sequence)
+            // Somebody else has had what is behind it, or has given it up and counted it.
+            if sequence <= cursor.sequence { return cursor }
+            cursor.sequence = sequence
             let (sum, overflow) = cursor.missed.addingReportingOverflow(missed)
             cursor.missed = overflow ? .max : sum
             cursor.movedAt = transaction.now

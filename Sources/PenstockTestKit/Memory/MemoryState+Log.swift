@@ -97,8 +97,9 @@ extension MemoryState {
                     .unknownCursor, "The log '\(queue)' has no cursor '\(name)'; subscribe by that name again.")
             }
             try refuseAhead(sequence)
-            if sequence > cursor.sequence || missed > 0 { cursor.movedAt = moment.now }
-            cursor.sequence = max(cursor.sequence, sequence)
+            if sequence <= cursor.sequence { return cursor }
+            cursor.movedAt = moment.now
+            cursor.sequence = sequence
             cursor.missed += missed
             queues[queue]?.cursors[name] = cursor
         case .remove:

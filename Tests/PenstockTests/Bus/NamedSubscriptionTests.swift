@@ -231,6 +231,31 @@ import Testing
         #expect(seen.all.count <= 2 * 210)
     }
 
+    /// Its handler took longer than the other's.
+    @Test func whatAnotherHasSettledIsNotMissedByOneThatGivesItUp() async throws {
+        let bus = try await EventBus.open(in: the.store)
+        let (seen, settled) = (Gathered(), Tally())
+        let token = bus.subscribe(Placed.self, named: "mailer") { event in
+            seen.add(event.id)
+            guard event.id == 1 else { return }
+            try await settled.wait(for: 1)
+            throw Reject("never")
+        }
+        await bus.flush()
+        let other = try await EventBus.open(in: the.otherProcess())
+        var iterator = other.subscribe(Placed.self, named: "mailer").makeAsyncIterator()
+        try await bus.send(Placed(id: 1))
+        try await seen.count.wait(for: 1)
+        let event = try #require(try await iterator.next())
+        try await event.settle()
+        settled.add()
+        try await bus.send(Placed(id: 2))
+        // The handler has it once it is through with the first one.
+        try await seen.count.wait(for: 2)
+        #expect(try await cursor()?.missed == 0)
+        withExtendedLifetime(token) {}
+    }
+
     @Test func aSubscriptionThatIsRemovedIsOver() async throws {
         let bus = try await EventBus.open(in: the.store)
         var iterator = bus.subscribe(Placed.self, named: "mailer").makeAsyncIterator()
