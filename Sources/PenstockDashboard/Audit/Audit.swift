@@ -76,27 +76,57 @@ struct AuditEntry {
         var isDone: Bool?
     }
 
-    /// The entries that `records` of the queue's log hold, the newest first. What is no entry is left out: commands at the store
-    /// itself may write into any queue.
-    ///
-    /// - Parameter later: records that follow, for what came of the last entries.
-    static func read(_ records: [LogRecord], followedBy later: [LogRecord] = []) -> [AuditEntry] {
-        guard let last = records.last?.sequence else { return [] }
-        var entries: [AuditEntry] = []
-        var outcomes: [Int64: Written] = [:]
+    /// The entries that `records` of the queue's log hold, the newest first, with what came of them as far as that is among the
+    /// records. What is no entry is left out: commands at the store itself may write into any queue.
+    static func read(_ records: [LogRecord]) -> [AuditEntry] {
         let decoder = JSONDecoder()
-        for record in (records + later).reversed() {
-            guard let written = try? decoder.decode(Written.self, from: Data(record.payload)) else { continue }
-            if let entry = written.of {
-                outcomes[entry] = written
-            } else if let act = written.act, let by = written.by, record.sequence <= last {
-                let outcome = outcomes[record.sequence.rawValue]
-                entries.append(
-                    AuditEntry(
-                        sequence: record.sequence, at: record.enqueuedAt, act: act, subject: written.on ?? "",
-                        queue: written.queue, by: by, outcome: outcome?.outcome, isDone: outcome?.isDone))
-            }
+        var entries = records.reversed().compactMap { record -> AuditEntry? in
+            guard let written = try? decoder.decode(Written.self, from: Data(record.payload)), written.of == nil,
+                let act = written.act, let by = written.by
+            else { return nil }
+            return AuditEntry(
+                sequence: record.sequence, at: record.enqueuedAt, act: act, subject: written.on ?? "",
+                queue: written.queue, by: by)
         }
+        complete(&entries, by: records)
         return entries
+    }
+
+    /// Looks through what follows an entry of the log for what came of those of `entries` that nothing is known of yet. The server may
+    /// have died, so that nothing ever comes of one, or others have done much while it was under way.
+    ///
+    /// - Parameter lookMax: after about so many records the look ends.
+    /// - Returns: false when there are more records than that, and something is still not known.
+    static func complete(
+        _ entries: inout [AuditEntry], after place: SequenceNumber, in store: any MessageStore, lookMax: Int
+    ) async throws -> Bool {
+        var (place, looked) = (place, 0)
+        while entries.contains(where: { $0.outcome == nil }) {
+            if looked >= lookMax { return false }
+            let query = LogQuery(queue: Audit.queue, .after(place), limit: min(lookMax - looked, lookStep))
+            let page = try await store.log(query)
+            complete(&entries, by: page.records)
+            guard !page.isAtEnd, let last = page.records.last else { return true }
+            (place, looked) = (last.sequence, looked + page.records.count)
+        }
+        return true
+    }
+
+    /// How many records one call of the store gives to a look.
+    private static let lookStep = 1000
+
+    private static func complete(_ entries: inout [AuditEntry], by records: [LogRecord]) {
+        var open: [Int64: Int] = [:]
+        for index in entries.indices where entries[index].outcome == nil {
+            open[entries[index].sequence.rawValue] = index
+        }
+        let decoder = JSONDecoder()
+        for record in records {
+            guard let written = try? decoder.decode(Written.self, from: Data(record.payload)),
+                let entry = written.of, let index = open[entry], entries[index].outcome == nil
+            else { continue }
+            entries[index].outcome = written.outcome
+            entries[index].isDone = written.isDone
+        }
     }
 }

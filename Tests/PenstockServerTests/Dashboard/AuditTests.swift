@@ -57,6 +57,36 @@ import Testing
         }
     }
 
+    /// Others did much while it was under way. Of another one nothing came.
+    @Test func anOutcomeFarBehindItsActIsFound() async throws {
+        let store = TestDatabase().open()
+        try await TestServer.run(store: PenstockStore(store)) { (server) async throws in
+            let audit = Audit(store)
+            let long = try await audit.began("redrive", on: "mail", queue: nil, by: "ops")
+            let left = try await audit.began("purge", on: "mail", queue: nil, by: "ops")
+            let act = NewMessage(payload: Array(Self.forged.utf8))
+            for _ in 1...3 {
+                _ = try await store.append(
+                    Array(repeating: act, count: 700), to: Audit.queue, unless: nil, durability: .processCrash)
+            }
+            try await audit.ended(long, "It is done.", isDone: true)
+            let page = try await server.request("GET", "/audit?preceding=\(left.rawValue + 1)").text
+            #expect(page.matches(of: /It is done\./).count == 1)
+            #expect(page.matches(of: /not on record/).count == 1)
+
+            // A look that ends before the outcome says so; one that comes to it, or to the end of the log, is whole.
+            let acts = try await store.log(LogQuery(queue: Audit.queue, .after(SequenceNumber(0)), limit: 2)).records
+            for (lookMax, isWhole, outcomes) in [
+                (2100, false, [nil, nil]), (2101, true, [nil, "It is done."]), (20_000, true, [nil, "It is done."]),
+            ] as [(Int, Bool, [String?])] {
+                var entries = AuditEntry.read(acts)
+                let isComplete = try await AuditEntry.complete(
+                    &entries, after: left, in: store, lookMax: lookMax)
+                #expect(isComplete == isWhole && entries.map(\.outcome) == outcomes, "\(lookMax)")
+            }
+        }
+    }
+
     @Test func programsChangeNothingInIt() async throws {
         try await withAudit { (ops, _) async throws in
             let place = "/v1/queues/\(Self.audit)"
