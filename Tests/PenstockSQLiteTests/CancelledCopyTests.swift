@@ -28,16 +28,18 @@ import Testing
             steps += 1
             let left = Countdown(steps)
             let other = try await open(source)
+            let into = try await open(target)
             let from = try await open(
                 source,
                 afterStep: {
                     do { try left.step() } catch {
                         left.set(.max)
-                        _ = try await other.cancelCopy(into: nil)
+                        // Once it may be about to open, the target has to be named.
+                        let isMoved = try await other.status(of: nil).move?.phase == .moved
+                        _ = try await other.cancelCopy(into: isMoved ? into : nil)
                         try await other.put(.text("open"))
                     }
                 })
-            let into = try await open(target)
             let result: Result<CopyReport, any Error>
             do { result = .success(try await from.copy(to: into, move) { _ in }) } catch { result = .failure(error) }
             let isLeft = try await other.status(of: nil).move?.phase == .moved
@@ -54,6 +56,62 @@ import Testing
             try await again.close()
             try await into.close()
         }
+        #expect(try await findings(target) == [])
+    }
+
+    /// The copy has looked at the source for the last time, and is about to open the target: nothing would hold it.
+    @Test func nobodyOpensTheSourceWhileTheTargetMayBeAboutToOpen() async throws {
+        try await fill()
+        let other = try await open(source)
+        let refusals = Countdown(.max)
+        let from = try await open(
+            source,
+            afterStep: {
+                guard try await other.status(of: nil).move?.phase == .moved else { return }
+                let error = await expect(.illegalTransition) { try await other.cancelCopy(into: nil) }
+                #expect(error?.message.contains("cancel it with `--to` and that store") == true)
+                await expect(.storeMoved) { try await other.put(.text("open")) }
+                try refusals.step()
+            })
+        let into = try await open(target)
+        #expect(try await from.copy(to: into, move) { _ in }.total == 1500)
+        #expect(refusals.count == 1)
+        // Nor does anybody once it is open, but where its queues are gone or whoever says so.
+        await expect(.illegalTransition) { try await other.cancelCopy(into: nil) }
+        await expect(.illegalTransition) { try await other.cancelCopy(into: into) }
+        try await into.configure(.jobs, .delete(force: true))
+        #expect(try await other.cancelCopy(into: into) == "target.db")
+        try await other.put(.text("open"))
+        #expect(try await from.copy(to: into, move) { _ in }.total == 1501)
+        #expect(try await other.cancelCopy(into: nil, force: true) == "target.db")
+        try await other.put(.text("open"))
+        for store in [other, from, into] { try await store.close() }
+    }
+
+    /// Whatever the one that cancels dies of, the source is closed until nothing can open in the target.
+    @Test(arguments: 1...2) func aCancellingThatIsInterruptedIsMadeAgain(_ steps: Int) async throws {
+        try await fill()
+        let other = try await open(source)
+        let from = try await open(
+            source,
+            afterStep: {
+                if try await other.status(of: nil).move?.phase == .moved { throw Countdown.Over() }
+            })
+        let into = try await open(target)
+        await #expect(throws: Countdown.Over.self) { _ = try await from.copy(to: into, move) { _ in } }
+        let left = Countdown(steps)
+        let dying = try await open(source, afterStep: { try left.step() })
+        await #expect(throws: Countdown.Over.self) { _ = try await dying.cancelCopy(into: into) }
+        #expect(try await into.status(of: nil).queues == [])
+        if steps == 1 {
+            await expect(.storeMoved) { try await other.put(.text("closed")) }
+            await expect(.unknownQueue) { try await other.copy(to: into, move) { _ in } }
+        }
+        try await other.cancelCopy(into: into)
+        try await other.put(.text("open"))
+        #expect(try await other.copy(to: into, move) { _ in }.total == 1501)
+        for store in [other, from, dying, into] { try await store.close() }
+        #expect(try await SQLiteShell(path: target).run("SELECT count(*) FROM penstock_arrival").output == "1\n")
         #expect(try await findings(target) == [])
     }
 
@@ -115,7 +173,7 @@ import Testing
         try await into.core.writer.perform { try Arriving.forget(moveID, in: $0) }
         await expect(.illegalTransition) { _ = try await from.copy(to: into, move) { _ in } }
         // As the sentence says.
-        #expect(try await from.cancelCopy(into: nil) == "target.db")
+        #expect(try await from.cancelCopy(into: into) == "target.db")
         #expect(try await from.copy(to: into, move) { _ in }.total == 1500)
         for store in [from, into] { try await store.close() }
     }

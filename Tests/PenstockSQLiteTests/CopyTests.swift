@@ -168,7 +168,7 @@ import Testing
         }
         #expect(try await old.depths().ready == 17)
         try await idle.close()
-        #expect(try await old.cancelCopy(into: nil) == "target.db")
+        #expect(try await old.cancelCopy(into: nil, force: true) == "target.db")
         try await old.put(.text("x"))
         #expect(try await old.cancelCopy(into: nil) == nil)
         try await old.close()

@@ -53,7 +53,7 @@ import Testing
         await expect(.illegalTransition) { try await old.cancelCopy(into: other) }
         await expect(.illegalTransition) { try await old.cancelCopy(into: new) }
         #expect(try await old.storeMove() == told)
-        try await old.cancelCopy(into: nil)
+        try await old.cancelCopy(into: nil, force: true)
         for looker in lookers { #expect(try await looker.status(of: nil).move == nil) }
         #expect(try await findings("old.db").isEmpty)
         for store in [old, new, other] { try await store.close() }

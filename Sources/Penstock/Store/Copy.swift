@@ -13,7 +13,7 @@ extension PenstockStore {
     /// Before anything is copied this store is closed, by a row in it: from then on every other call that would write throws `storeMoved`,
     /// in whatever process and however long that has had it open. Reading goes on. The queues open in the target all at once, when all of
     /// it is there and was counted in both. A call that is interrupted, by whatever means, can be made again, and goes on from where it was:
-    /// nothing comes twice, and nothing is left out. ``cancelCopy(into:)`` opens this store again.
+    /// nothing comes twice, and nothing is left out. ``cancelCopy(into:force:)`` opens this store again.
     ///
     /// A target that was new has the messages with their sequence numbers. In another one all of them are higher by the same number, and the
     /// view `penstock_origins` says which each had.
@@ -36,13 +36,19 @@ extension PenstockStore {
 
     /// Gives up a move that ``copy(to:_:progress:)`` has begun, and opens this store again for producers and workers.
     ///
-    /// - Parameter target: where the queues went: what has come there is removed, if the move is not finished. `nil`: it stays. Of a move
-    ///   that is finished both stores have the messages then, and each would be worked twice.
+    /// Once this store says that it has moved, its queues may be open in the target, and each message would be worked twice. So a move
+    /// that has come so far is given up with the target, which is looked at: what has come there is removed, if it is not open; or its
+    /// queues have been deleted there.
+    ///
+    /// - Parameters:
+    ///   - target: where the queues went. `nil`: what has come there stays, and takes and gives nothing; for moves that have not come so far.
+    ///   - force: without a target: whether this store is opened though its queues have moved, as when the target is lost.
     /// - Returns: what the target was called; `nil`: no move had begun.
-    /// - Throws: `PenstockError` with code `illegalTransition` when the move is finished in `target`; then nothing was done.
+    /// - Throws: `PenstockError` with code `illegalTransition` when the queues may be open in the target, or went to another one; then this
+    ///   store is as it was.
     @discardableResult
-    public func cancelCopy(into target: PenstockStore? = nil) async throws -> String? {
-        try await sqlStore("The source").cancelCopy(into: try target?.sqlStore("The target"))
+    public func cancelCopy(into target: PenstockStore? = nil, force: Bool = false) async throws -> String? {
+        try await sqlStore("The source").cancelCopy(into: try target?.sqlStore("The target"), force: force)
     }
 
     private func sqlStore(_ name: String) throws -> any SQLStore {

@@ -12,6 +12,9 @@ enum Arriving {
         var sequenceOffset: Int64
         var place: CopyBatch.Place
         var isFinished: Bool
+
+        /// Whether nothing more comes: a queue of it was deleted, or somebody has given it up.
+        var isBrokenOff: Bool { place.position < 0 }
     }
 
     /// The move with that id.
@@ -93,12 +96,18 @@ enum Arriving {
     /// - Throws: `illegalTransition` when they are open, as the move was finished meanwhile.
     static func giveUp(_ moveID: String, in transaction: Transaction) throws {
         try transaction.connection.run(giveUp, .text(moveID))
-        guard try transaction.connection.changesCount() > 0 else { throw finished }
+        if try find(moveID, transaction.connection)?.isFinished == true { throw finished }
     }
 
     static let finished = PenstockError(
         .illegalTransition,
-        "The queues are all there and open by now; delete them there, and then cancel it without naming the target.")
+        "The queues are all there and open by now; delete them there, and cancel it again.")
+
+    /// What is said of a move that has no end: ``Arrival/isBrokenOff``.
+    static let brokenOff = PenstockError(
+        .unknownQueue,
+        "A queue of this move was deleted where it was to go, or the move was being given up; give it up with `penstock copy "
+            + "--cancel` and `--to`, and begin it again.")
 
     /// Forgets a move whose queues are gone.
     static func forget(_ moveID: String, in transaction: Transaction) throws {
@@ -148,12 +157,7 @@ enum Arriving {
     ) throws -> CopyPlace {
         let connection = transaction.connection
         let arrival = try find(moveID, connection)
-        if let arrival, arrival.place.position < 0 {
-            throw PenstockError(
-                .unknownQueue,
-                "A queue of this move was deleted where it was to go; give the copy up with `--cancel`, and begin it again."
-            )
-        }
+        if let arrival, arrival.isBrokenOff { throw brokenOff }
         guard let arrival, !arrival.isFinished, arrival.place == place else {
             throw PenstockError(
                 .busy, "Another `penstock copy` goes on with this move, or has ended it; let one of them do it.")

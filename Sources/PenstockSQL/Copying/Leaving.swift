@@ -4,6 +4,8 @@ import PenstockCore
 ///
 ///     open -> draining -> copying -> moved        each of them -> open, when the move is cancelled
 ///
+/// From `moved` on the target may open at any moment. So only who has closed it there, or says that it is lost, opens this store then.
+///
 /// From `copying` on no row of a message changes, so the copy reads it in any number of snapshots.
 enum Leaving {
     /// What a step has come to.
@@ -74,14 +76,26 @@ enum Leaving {
         guard let departure = transaction.departure, departure.moveID == moveID, departure.phase == .draining else {
             throw cancelled
         }
-        _ = try open(in: transaction)
+        _ = try open(closedThere: nil, in: transaction)
     }
 
     /// Opens the store again.
     ///
+    /// - Parameters:
+    ///   - closedThere: the move of which the caller knows that nothing of it is open in the target, nor will be.
+    ///   - force: whether the store is opened though its queues may be open in the target.
     /// - Returns: the move that was cancelled; `nil`: none had begun.
-    static func open(in transaction: Transaction) throws -> Departure? {
+    /// - Throws: `illegalTransition` when the queues may be open in the target.
+    static func open(
+        closedThere: String?, force: Bool = false, in transaction: Transaction
+    ) throws -> Departure? {
         guard let departure = transaction.departure else { return nil }
+        guard departure.phase != .moved || force || departure.moveID == closedThere else {
+            throw PenstockError(
+                .illegalTransition,
+                "The queues of \(departure.move.source) have moved to \(departure.target), and may be open there; cancel it with "
+                    + "`--to` and that store, which is looked at, or with `--force` where that store is lost.")
+        }
         try transaction.connection.run(setOpen)
         try transaction.connection.run(end)
         for name in try transaction.connection.all(selectNames, read: { QueueName(stored: $0.text(0) ?? "") }) {
@@ -96,6 +110,11 @@ enum Leaving {
         for name in try transaction.connection.all(selectNames, read: { QueueName(stored: $0.text(0) ?? "") }) {
             transaction.ringAll(name)
         }
+    }
+
+    /// The names of the store's queues.
+    static func queues(_ connection: Connection) throws -> Set<String> {
+        Set(try connection.all(selectNames, read: { $0.text(0) ?? "" }))
     }
 
     private static let selectMove = Query("SELECT move_id FROM penstock_store WHERE id = 1")

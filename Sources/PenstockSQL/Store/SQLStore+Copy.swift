@@ -11,7 +11,8 @@ public import PenstockCore
 /// | opening the target | is left | works | says what there was to copy |
 ///
 /// The source is closed before anything is in the target, and both are never open: whoever cancels the move while it is under way ends
-/// it, as each step looks whether the source is still closed by it, and the target opens last.
+/// it, as each step looks whether the source is still closed by it, and the target opens last. Once the source says that it has moved
+/// nobody opens it who has not closed the target first, for the target may be about to open.
 extension SQLStore {
     /// Copies all queues into `target`, and closes this store for producers and workers before it begins. It can be interrupted in any
     /// way and called again.
@@ -22,7 +23,7 @@ extension SQLStore {
     /// - Returns: what was copied, counted in both stores.
     /// - Throws: `invalidInput` when both are one store, `busy` when workers have messages, `queueExists` when the target has something of
     ///   the same name, `storeMoved` when the queues go somewhere else, `corrupt` when the counts differ, and what the stores report.
-    ///   All but the first three leave this store closed, until the call is made again or ``cancelCopy(into:)``.
+    ///   All but the first three leave this store closed, until the call is made again or ``cancelCopy(into:force:)``.
     public func copy(
         to target: some SQLStore, _ copy: StoreCopy, progress: @Sendable (CopyProgress) async -> Void
     ) async throws -> CopyReport {
@@ -58,6 +59,7 @@ extension SQLStore {
             withLog || !copy.withLog,
             "This copy was begun without the log, and goes on without it; give it up with `penstock copy --cancel` and `--to`, and "
                 + "begin it again with --log.")
+        if arrival?.isBrokenOff == true { throw Arriving.brokenOff }
         if arrival == nil { arrival = try await begin(moveID, sourceID, in: target, copy) }
         guard let arrival else { throw PenstockError(.storage, "\(copy.target) does not know the move.") }
         let place = try await takeAll(arrival, into: target, total: expected.total, progress)
@@ -67,53 +69,71 @@ extension SQLStore {
             throw PenstockError(
                 .corrupt,
                 "\(copy.source) and \(copy.target) do not have the same: \(difference); open the source again with `penstock copy "
-                    + "--cancel`, look at it with `penstock doctor`, and copy it anew.")
+                    + "--cancel` and `--to`, look at it with `penstock doctor`, and copy it anew.")
         }
         let cascade = try await core.read { connection in
             try connection.all(CopiedTable.cascade.selection, .integer(.max), 0) { try CopiedTable.cascade.row($0) }
         }
-        // From here on nobody gives it up without a word to the target: the source is left before the target opens.
+        // From here on nobody opens the source who has not closed the target.
         if !isMoved { try await markMoved(moveID) }
-        try await core.afterStep?()
         try await core.read { try Leaving.requireLeft(moveID, $0) }
-        try await target.core.writer.perform(durability: .powerLoss, weight: 1 + cascade.count) {
-            try Arriving.finish(moveID, at: place, cascade: cascade, in: $0)
+        try await core.afterStep?()
+        do {
+            try await target.core.writer.perform(durability: .powerLoss, weight: 1 + cascade.count) {
+                try Arriving.finish(moveID, at: place, cascade: cascade, in: $0)
+            }
+        } catch {
+            // That it was cancelled says more than that the target has no such move.
+            try await core.read { try Leaving.requireLeft(moveID, $0) }
+            throw error
         }
+        // Somebody may have said that the target is lost.
         try await core.read { try Leaving.requireLeft(moveID, $0) }
         return try await report(expected, offset: arrival.sequenceOffset, wasFinished: false)
     }
 
     /// Gives up a move, and opens this store again.
     ///
-    /// - Parameter target: the store into which it went. What has come there is removed, if the move is not finished; `nil`: it stays, and
-    ///   takes and gives nothing.
+    /// - Parameters:
+    ///   - target: the store into which it went. What has come there is removed, if the move is not finished; `nil`: it stays, and takes
+    ///     and gives nothing.
+    ///   - force: without a target: whether this store is opened though its queues have moved and may be worked there, as when the target
+    ///     is lost.
     /// - Returns: the store into which the queues went, as people are told of it; `nil`: no move had begun.
-    /// - Throws: `illegalTransition` when the move is finished in `target`, whose workers may have begun, or went to another store.
+    /// - Throws: `illegalTransition` when the queues have moved and may be open where they are, or went to another store.
     @discardableResult
-    public func cancelCopy(into target: (any SQLStore)?) async throws -> String? {
+    public func cancelCopy(into target: (any SQLStore)?, force: Bool = false) async throws -> String? {
+        guard let target else {
+            return try await core.writer.perform(durability: .powerLoss, duringMove: .all) {
+                try Leaving.open(closedThere: nil, force: force, in: $0)
+            }?.target
+        }
         let (sourceID, departure) = try await core.writer.perform(duringMove: .all) {
             (try StoreIdentity.give(in: $0), $0.departure)
         }
-        if let target {
-            let targetID = try await target.core.writer.perform(duringMove: .all) {
-                try StoreIdentity.give(in: $0)
-            }
-            // Of another store nothing follows: in the right one the queues may be worked by now.
-            if let departure, departure.targetID != targetID {
-                throw PenstockError(
-                    .illegalTransition,
-                    "The queues go, or have gone, to \(departure.target), not to the store that is named; name that one, or none."
-                )
-            }
-            if let departure, let arrival = try await target.core.read({ try Arriving.find(departure.moveID, $0) }),
-                arrival.isFinished
-            {
-                throw Arriving.finished
-            }
-            try await removeAbandoned(from: sourceID, besides: nil, in: target)
+        let targetID = try await target.core.writer.perform(duringMove: .all) {
+            try StoreIdentity.give(in: $0)
         }
-        return try await core.writer.perform(durability: .powerLoss, duringMove: .all) { try Leaving.open(in: $0) }?
-            .target
+        // Of another store nothing follows: in the right one the queues may be worked by now.
+        if let departure, departure.targetID != targetID {
+            throw PenstockError(
+                .illegalTransition,
+                "The queues go, or have gone, to \(departure.target), not to the store that is named; name that one, or none."
+            )
+        }
+        if let departure, try await isOpen(departure.moveID, in: target) { throw Arriving.finished }
+        let abandoned = try await removeAbandoned(from: sourceID, besides: nil, in: target)
+        try await core.afterStep?()
+        // A move that had not come to the target as it was looked at may have gone all the way by now, unless it had been there before.
+        let closedThere = departure.flatMap {
+            $0.phase == .moved || abandoned.contains($0.moveID) ? $0.moveID : nil
+        }
+        let cancelled = try await core.writer.perform(durability: .powerLoss, duringMove: .all) {
+            try Leaving.open(closedThere: closedThere, in: $0)
+        }
+        try await core.afterStep?()
+        try await forget(abandoned, in: target)
+        return cancelled?.target
     }
 
     // MARK: Steps
@@ -122,7 +142,7 @@ extension SQLStore {
     private func refuseClashes(_ target: some SQLStore, _ copy: StoreCopy, _ sourceID: StoreID) async throws {
         let moveID = try await core.writer.perform(duringMove: .all) { $0.departure?.moveID }
         if let moveID, try await target.core.read({ try Arriving.find(moveID, $0) }) != nil { return }
-        try await removeAbandoned(from: sourceID, besides: moveID, in: target)
+        try await forget(try await removeAbandoned(from: sourceID, besides: moveID, in: target), in: target)
         let settings = try await core.read { try QueueSettings($0) }
         try await target.core.read { try settings.refuseClashes(copy.target, $0) }
     }
@@ -223,15 +243,32 @@ extension SQLStore {
             queues: count.report, sequenceOffset: offset, setAside: setAside, wasFinished: wasFinished)
     }
 
-    /// Removes what came of moves that were cancelled in the source. Nobody could use it.
-    private func removeAbandoned(from sourceID: StoreID, besides moveID: String?, in target: some SQLStore) async throws
-    {
-        for abandoned in try await target.core.read({ try Arriving.abandoned(from: sourceID, besides: moveID, $0) }) {
+    /// Whether a move was finished in a target that still has one of the queues.
+    private func isOpen(_ moveID: String, in target: some SQLStore) async throws -> Bool {
+        guard try await target.core.read({ try Arriving.find(moveID, $0) })?.isFinished == true else { return false }
+        let own = try await core.read { try Leaving.queues($0) }
+        return try await !target.core.read { try Leaving.queues($0) }.isDisjoint(with: own)
+    }
+
+    /// Removes what came of moves that were cancelled in the source, or are being cancelled. Nobody could use it.
+    ///
+    /// - Returns: the moves. Their own rows stay, so that no copy that is under way begins one of them anew.
+    private func removeAbandoned(
+        from sourceID: StoreID, besides moveID: String?, in target: some SQLStore
+    ) async throws -> [String] {
+        let found = try await target.core.read { try Arriving.abandoned(from: sourceID, besides: moveID, $0) }
+        for abandoned in found {
             try await target.core.writer.perform(durability: .powerLoss) { try Arriving.giveUp(abandoned, in: $0) }
             for queue in try await target.core.read({ try Arriving.queues(of: abandoned, $0) }) {
                 try await target.configure(queue, .delete(force: true))
             }
-            try await target.core.writer.perform(durability: .powerLoss) { try Arriving.forget(abandoned, in: $0) }
+        }
+        return found
+    }
+
+    private func forget(_ moveIDs: [String], in target: some SQLStore) async throws {
+        for moveID in moveIDs {
+            try await target.core.writer.perform(durability: .powerLoss) { try Arriving.forget(moveID, in: $0) }
         }
     }
 }

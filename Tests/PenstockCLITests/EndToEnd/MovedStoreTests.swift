@@ -34,7 +34,11 @@ struct MovedStoreTests {
         // The target is an ordinary store, and so is this one when the move was given up.
         #expect(try await tool.succeed(["status", "--db", "new.db"]).lines.first?.hasPrefix("QUEUE") == true)
         try await tool.succeed(["check", "--all", "--db", "new.db"])
-        try await tool.succeed(["copy", "--from", "test.db", "--cancel"])
+        try await tool.fail(
+            ["copy", "--from", "test.db", "--cancel", "--force", "--to", "new.db"], with: 64, saying: "--force")
+        try await tool.fail(["copy", "--from", "test.db", "--cancel"], with: 64, saying: "may be open there")
+        let opened = try await tool.succeed(["copy", "--from", "test.db", "--cancel", "--force"]).output
+        #expect(opened.contains("where it is worked, each message is worked twice"))
         #expect(try await tool.succeed(["status"]).lines.first?.hasPrefix("QUEUE") == true)
         #expect(try await tool.succeed(["doctor"]).output.contains("ok    the queues are here"))
     }

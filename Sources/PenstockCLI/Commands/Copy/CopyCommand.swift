@@ -26,7 +26,8 @@ struct CopyCommand: AsyncParsableCommand {
             the target all at once, when everything is there and was counted in both.
 
             It may be interrupted, killed as well: run it again, and it goes on from where it was. --cancel opens the source again; with \
-            --to it also removes what has come there.
+            --to it also removes what has come there. When all has come, the queues may be open there: then --cancel wants --to, and opens \
+            the source when they are not, or were deleted there. For a target that is lost there is --force.
             """)
 
     @Option(help: .init("The store that is left.", valueName: "store"), completion: .file())
@@ -50,6 +51,9 @@ struct CopyCommand: AsyncParsableCommand {
     @Flag(help: "Open the source again, and give the move up.")
     var cancel = false
 
+    @Flag(help: "With --cancel: open the source though its queues have moved, as their new store is lost.")
+    var force = false
+
     @OptionGroup var outputOptions: OutputOptions
 
     func validate() throws {
@@ -59,6 +63,9 @@ struct CopyCommand: AsyncParsableCommand {
         if to == nil, !cancel { throw ValidationError("Say where the queues go with --to.") }
         if cancel, dryRun || log || wait > .zero {
             throw ValidationError("--cancel goes with none of --dry-run, --log and --wait.")
+        }
+        if force, !cancel || to != nil {
+            throw ValidationError("--force goes with --cancel alone; with --to what is there is looked at.")
         }
     }
 
@@ -84,16 +91,17 @@ struct CopyCommand: AsyncParsableCommand {
     }
 
     @MainActor private func cancel(_ source: StoreFile, _ target: StoreFile?) async throws {
+        let force = force
         let place = try await source.use { from -> String? in
-            guard let target else { return try await from.cancelCopy() }
+            guard let target else { return try await from.cancelCopy(force: force) }
             return try await target.use { into in try await from.cancelCopy(into: into) }
         }
         let name = Escape.text(source.title)
         let sentence =
             if let place {
                 target == nil
-                    ? "\(name) takes messages again. What has come to \(Escape.text(place)) stays there: if the copy was finished, delete "
-                        + "its queues there, or its messages are worked twice."
+                    ? "\(name) takes messages again. What has come to \(Escape.text(place)) stays there"
+                        + (force ? "; where it is worked, each message is worked twice." : ", and is not worked.")
                     : "\(name) takes messages again, and nothing of it is left in \(Escape.text(place))."
             } else {
                 "\(name) takes messages; it was not being copied."

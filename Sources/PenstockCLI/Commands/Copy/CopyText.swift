@@ -60,7 +60,7 @@ enum CopyText {
             sentence += "; \(CountText.format(report.setAside, "row")) that had been set aside stayed behind"
         }
         return sentence
-            + ". \(source) is closed; `\(Escape.text(StoreCopy.cancellation(of: copy.source)))` would open it again."
+            + ". \(source) is closed; `\(Escape.text(StoreCopy.cancellation(of: copy.source)))` says how it is opened again."
     }
 }
 
