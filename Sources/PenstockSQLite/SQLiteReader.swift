@@ -113,6 +113,11 @@ package final class SQLiteReader: MessageStore {
         try await read { connection in try Departure.read(connection) }
     }
 
+    /// What a copy of the store would bring along.
+    package func copyForecast(withLog: Bool) async throws -> [CopyReport.Queue] {
+        try await read { connection in try CopyCount.ofSource(withLog: withLog, connection) }.report
+    }
+
     /// Which store this is, as ``MessageStore/storeID()`` says; `nil` also when its schema is one that knows of none.
     package func storeID() async throws -> StoreID? {
         do {

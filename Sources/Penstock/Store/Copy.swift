@@ -1,5 +1,6 @@
 public import PenstockCore
 internal import PenstockSQL
+internal import PenstockSQLite
 
 extension PenstockStore {
     /// Moves house: copies all queues into another store, with their settings, schedules, workflows and messages, and closes this one for
@@ -32,6 +33,14 @@ extension PenstockStore {
         to target: PenstockStore, _ copy: StoreCopy, progress: @Sendable (CopyProgress) async -> Void = { _ in }
     ) async throws -> CopyReport {
         try await sqlStore(copy.source).copy(to: try target.sqlStore(copy.target), copy, progress: progress)
+    }
+
+    /// What ``copy(to:_:progress:)`` would bring along, counted by what counts it there.
+    ///
+    /// - Parameter withLog: ``StoreCopy/withLog``.
+    package func copyForecast(withLog: Bool) async throws -> [CopyReport.Queue] {
+        if let reader = storage as? SQLiteReader { return try await reader.copyForecast(withLog: withLog) }
+        return try await sqlStore("The source").copyForecast(withLog: withLog)
     }
 
     /// Gives up a move that ``copy(to:_:progress:)`` has begun, and opens this store again for producers and workers.

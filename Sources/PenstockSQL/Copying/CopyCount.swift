@@ -1,18 +1,19 @@
-import PenstockCore
+package import PenstockCore
 
 /// How many messages are to be copied, or were: of each queue, by state. Counted from the rows, and not from what the depths say.
-struct CopyCount: Sendable, Equatable {
+package struct CopyCount: Sendable, Equatable {
     private(set) var queues: [QueueName: [MessageState: Int]] = [:]
 
     var total: Int { queues.values.reduce(0) { $0 + $1.values.reduce(0, +) } }
 
-    /// What is to be copied from a source.
-    static func ofSource(withLog: Bool, _ connection: Connection) throws -> CopyCount {
+    /// What is to be copied from a source, or would be: then what workers have is counted as it stands.
+    package static func ofSource(withLog: Bool, _ connection: Connection) throws -> CopyCount {
         var count = CopyCount()
         for name in try connection.all(selectNames, read: { QueueName(stored: $0.text(0) ?? "") }) {
             count.queues[name] = [:]
         }
         try count.add(selectWaiting, [], connection)
+        try count.add(selectLeased, [], connection)
         try count.add(selectEnded, [.integer(withLog ? 1 : 0)], connection)
         return count
     }
@@ -41,7 +42,7 @@ struct CopyCount: Sendable, Equatable {
         return nil
     }
 
-    var report: [CopyReport.Queue] {
+    package var report: [CopyReport.Queue] {
         queues.map { CopyReport.Queue(name: $0.key, counts: $0.value) }.sorted { $0.name.text < $1.name.text }
     }
 
@@ -65,6 +66,11 @@ struct CopyCount: Sendable, Equatable {
 
     private static let selectNames = Query("SELECT name FROM penstock_queue")
     private static let selectWaiting = Query(count(in: waiting, where: ""))
+    private static let selectLeased = Query(
+        """
+        SELECT queue.name, 'leased', count(*) FROM penstock_lease AS lease
+        JOIN penstock_queue AS queue ON queue.id = lease.queue_id GROUP BY queue.name
+        """)
     private static let selectEnded = Query(
         """
         SELECT queue.name, ended.state, count(*) FROM penstock_outcome AS ended

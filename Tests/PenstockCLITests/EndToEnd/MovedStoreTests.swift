@@ -43,6 +43,22 @@ struct MovedStoreTests {
         #expect(try await tool.succeed(["doctor"]).output.contains("ok    the queues are here"))
     }
 
+    @Test func aDryRunCountsWhatTheCopyBrings() async throws {
+        let tool = try await Tool.withQueue()
+        try await tool.succeed(["enqueue", "q", "--lines"], input: Array("1\n2\n3\n".utf8))
+        try await tool.succeed(["work", "q", "--max", "1", "--", "true"])
+        try await tool.succeed(["cancel", "2"])
+        for option in [["--log", "--dry-run"], ["--dry-run"]] {
+            let copy = ["copy", "--from", "test.db", "--to", "new-\(option.count).db", "--json"]
+            let dry = try await tool.succeed(copy + option).object()
+            let done = try await tool.succeed(copy + option.dropLast()).object()
+            #expect(dry["wouldCopy"].number == (option.count == 2 ? 3 : 1))
+            #expect(done["copied"].number == dry["wouldCopy"].number)
+            #expect(dry["queues"] == done["queues"], "\(option)")
+            try await tool.succeed(["copy", "--from", "test.db", "--cancel", "--force"])
+        }
+    }
+
     @Test func aCheckIsCriticalInEveryForm() async throws {
         let tool = try await moved()
         let statement = "The queues have moved to \(tool.folder)/new.db: nothing is taken or given here"

@@ -8,19 +8,10 @@ struct CopyForecast {
     let withLog: Bool
 
     @MainActor func show(_ options: OutputOptions) async throws {
-        let there = try await source.look { try await $0.queues() }
+        let counts = try await source.look { try await $0.copyForecast(withLog: withLog) }
         let names = try await namesInTarget()
-        let leased = there.reduce(0) { $0 + $1.depths.leased }
-        let clash = there.map(\.name).first { names?.contains($0) == true }
-        let counts = there.map { queue -> CopyReport.Queue in
-            let depths = queue.depths
-            var counts: [MessageState: Int] = [
-                .pending: depths.pending, .scheduled: depths.scheduled, .blocked: depths.blocked, .ready: depths.ready,
-                .leased: depths.leased, .dead: depths.dead,
-            ]
-            if withLog { counts[.done] = depths.kept }
-            return CopyReport.Queue(name: queue.name, counts: counts.filter { $0.value > 0 })
-        }
+        let leased = counts.reduce(0) { $0 + $1.counts[.leased, default: 0] }
+        let clash = counts.map(\.name).first { names?.contains($0) == true }
         let total = counts.reduce(0) { $0 + $1.total }
         let output = Output()
         if options.isJSON {
