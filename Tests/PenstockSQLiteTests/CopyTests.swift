@@ -131,29 +131,6 @@ import Testing
         #expect(try await findings(target) == [])
     }
 
-    /// What has ended and the reader of a log has not come to moves as well, in whatever state it ended.
-    @Test(arguments: [false, true]) func whatWouldMoveIsWhatMoves(withLog: Bool) async throws {
-        let store = try await open(source)
-        try await fill(store)
-        let ended = [NewMessage.text("a"), .text("b", expiry: .after(.seconds(1))), .text("c")]
-        let receipts = try await store.enqueue(ended, to: .mail, durability: .processCrash)
-        _ = try await store.apply(.cancel, to: [receipts[0].sequence])
-        let taken = try #require(try await store.take().first)
-        let reader = try await SQLiteReader.open(path: source, time: time)
-        let before = try await reader.copyForecast(withLog: withLog).flatMap(\.counts).filter { $0.key == .leased }
-        #expect(before.map(\.value) == [1])
-        _ = try await store.settle([Settlement(taken.lease, .release)])
-        // It has expired, and nobody has ended it yet.
-        time.advance(by: .seconds(2))
-        let forecast = try await reader.copyForecast(withLog: withLog)
-        #expect(try await store.copyForecast(withLog: withLog) == forecast)
-        try await store.close()
-        try await reader.close()
-        let report = try await copy(StoreCopy(source: "a", target: "b", withLog: withLog))
-        #expect(report.queues == forecast)
-        #expect(report.queues.flatMap(\.counts.keys).contains(.cancelled))
-    }
-
     // MARK: Refusals
 
     /// A process that had the store open before is refused as well, whatever it asks for. Reading goes on.

@@ -4,7 +4,8 @@ import PenstockCore
 ///
 ///     open -> draining -> copying -> moved        each of them -> open, when the move is cancelled
 ///
-/// From `moved` on the target may open at any moment. So only who has closed it there, or says that it is lost, opens this store then.
+/// From `moved` on the target may open at any moment. So this store is opened then by a caller that has closed it there, or says that
+/// it is lost, and by no other.
 ///
 /// From `copying` on no row of a message changes, so the copy reads it in any number of snapshots.
 enum Leaving {
