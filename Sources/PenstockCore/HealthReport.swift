@@ -161,6 +161,8 @@ public struct HealthFinding: Hashable, Sendable, Codable {
         public static let wrongTimes = Kind(rawValue: "wrongTimes")
         /// The queues move to another store, or have moved there.
         public static let storeMoved = Kind(rawValue: "storeMoved")
+        /// Queues are copied here from another store, and not all of it has come.
+        public static let copyUnfinished = Kind(rawValue: "copyUnfinished")
         /// A queue's deletion has begun and is not finished.
         public static let deletionUnfinished = Kind(rawValue: "deletionUnfinished")
         /// Rows that contradicted the rest were set aside.

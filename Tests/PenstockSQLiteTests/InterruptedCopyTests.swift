@@ -41,7 +41,10 @@ import Testing
                 await into.crash()
             }
             #expect(try await findings(target).filter { $0 == .wrongPermits } == [], "step \(steps)")
+            // The first step is that the source is closed.
+            #expect(try await findings(target).contains(.copyUnfinished) == (steps > 1), "step \(steps)")
             _ = try await SQLiteStore.repair(path: target, time: time)
+            #expect(try await findings(target).contains(.copyUnfinished) == (steps > 1), "step \(steps)")
         }
         #expect(try await findings(target) == [])
     }

@@ -82,6 +82,7 @@ extension HealthReport {
         ([.strayCursor], "every cursor is in its log"),
         ([.straySchedule], "every schedule has a queue"),
         ([.storeMoved], "the queues are here, and not another store's"),
+        ([.copyUnfinished], "no queue waits for the rest of a copy"),
         ([.deletionUnfinished], "no deletion is unfinished"),
         ([.quarantined], "no row was set aside"),
     ]

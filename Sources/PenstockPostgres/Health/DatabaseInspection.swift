@@ -103,7 +103,7 @@ struct DatabaseInspection {
                 "deletions and what was set aside", [.deletionUnfinished, .quarantined],
                 { try LineInspection.inspectLeftovers(connection, &$0) }
             ),
-            ("the queues' move", [.storeMoved], { try MoveInspection.inspect(connection, &$0) }),
+            ("the queues' move", [.storeMoved, .copyUnfinished], { try MoveInspection.inspect(connection, &$0) }),
             ("cursors", [.strayCursor], { try CursorInspection.inspect(connection, &$0) }),
             ("schedules", [.straySchedule], { try ScheduleInspection.inspect(connection, &$0) }),
         ]

@@ -85,7 +85,9 @@ struct HealthInspection {
             try part("deletions and what was set aside", [.deletionUnfinished, .quarantined], &report) {
                 try LineInspection.inspectLeftovers(connection, &$0)
             }
-            try part("the queues' move", [.storeMoved], &report) { try MoveInspection.inspect(connection, &$0) }
+            try part("the queues' move", [.storeMoved, .copyUnfinished], &report) {
+                try MoveInspection.inspect(connection, &$0)
+            }
             try part("cursors", [.strayCursor], &report) { try CursorInspection.inspect(connection, &$0) }
             try part("schedules", [.straySchedule], &report) { try ScheduleInspection.inspect(connection, &$0) }
         }

@@ -108,6 +108,39 @@ struct DoctorTests {
         #expect(repaired.contains("ok    the folder beside the file is in order"))
     }
 
+    /// A repair would make of half a copy a whole queue, or none: both are for whoever copies it.
+    @Test(arguments: [
+        (
+            "5",
+            "1 queue of a copy from old.db takes and gives nothing before all of it is there; if no program is at it, run the "
+                + "same `penstock copy` again, or give it up with `penstock copy --cancel --from old.db` and `--to` this store."
+        ),
+        (
+            "-1",
+            "1 queue of a copy from old.db that was broken off takes and gives nothing; remove what has come with "
+                + "`penstock copy --cancel --from old.db` and `--to` this store."
+        ),
+    ])
+    func halfACopyIsNamedAndLeftAlone(_ place: String, finding: String) async throws {
+        let tool = try await damaged(
+            """
+            UPDATE penstock_queue SET deleting = 1;
+            INSERT INTO penstock_arrival VALUES ('m', 's', 'old.db', 0, 1, 9, 0, 0, \(place), 0, NULL);
+            INSERT INTO penstock_arriving SELECT id, 'm', 1 FROM penstock_queue
+            """)
+        let rows = """
+            SELECT deleting FROM penstock_queue; SELECT * FROM penstock_arrival; SELECT * FROM penstock_arriving;
+            SELECT * FROM penstock_ready; SELECT * FROM penstock_depth
+            """
+        let before = try await tool.sql(rows)
+        for option in [[], ["--repair"]] {
+            let lines = try await tool.succeed(["doctor"] + option).lines
+            #expect(lines.contains("warn  \(finding)"), "\(lines)")
+            #expect(!lines.contains { $0.hasPrefix("repaired") || $0.hasPrefix("ok    no queue waits for the rest") })
+        }
+        #expect(try await tool.sql(rows) == before)
+    }
+
     @Test func asJSONItSaysTheSame() async throws {
         let tool = try await damaged("DELETE FROM penstock_ready WHERE sequence = 4")
         let wouldBe = try await tool.run(["doctor", "--repair", "--dry-run", "--json"])

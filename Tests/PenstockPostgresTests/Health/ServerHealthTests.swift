@@ -194,6 +194,13 @@ struct ServerHealthTests {
             "belongs to a queue that does not exist."
         ),
         ("UPDATE penstock_queue SET deleting = 1", .deletionUnfinished, "has begun and is not finished"),
+        (
+            """
+            INSERT INTO penstock_arrival VALUES ('m', 's', 'old.db', 0, 1, 9, 0, 0, 5, 0, NULL);
+            INSERT INTO penstock_arriving SELECT id, 'm', 1 FROM penstock_queue
+            """, .copyUnfinished,
+            "1 queue of a copy from old.db takes and gives nothing before all of it is there; if no program is at it"
+        ),
     ])
     func rowsThatContradictEachOtherAreNamed(_ harm: String, _ kind: HealthFinding.Kind, _ words: String) async throws {
         _ = try await store.enqueue(
