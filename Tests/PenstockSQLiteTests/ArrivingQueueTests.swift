@@ -133,6 +133,31 @@ import Testing
         #expect(try await findings(target) == [])
     }
 
+    /// A limit comes with the queues that share it, as they open; until then one of that name may be the target's own.
+    @Test func aLimitThatIsSetMeanwhileIsSaid() async throws {
+        let shared = LimitName(stored: "shared")
+        let (from, into) = try await stores { into in
+            #expect(try await into.limits().filter { $0.count == 2 } == [])
+            try await into.setLimit(shared, to: 3)
+        }
+        try await from.setLimit(shared, to: 2)
+        var policy = QueuePolicy()
+        policy.sharedLimit = shared
+        try await from.configure(.jobs, .set(policy))
+        let error = await expect(.queueExists) { _ = try await from.copy(to: into, move) { _ in } }
+        #expect(error?.message.contains("a limit called 'shared' of its own, of 3 and not of 2") == true)
+        #expect(try await into.status(of: .jobs).queues.first?.isDeleting == true)
+        try await from.close()
+        // As the sentence says.
+        try await into.setLimit(shared, to: 2)
+        let again = try await open(source)
+        _ = try await again.copy(to: into, move) { _ in }
+        #expect(try await into.limits().map(\.queues) == [[.jobs]])
+        try await again.close()
+        try await into.close()
+        #expect(try await findings(target) == [])
+    }
+
     /// Rows that name no queue would come for its messages all the same.
     @Test func aCopyWhoseQueueIsDeletedHasNoEnd() async throws {
         let isDeleted = Mutex(false)

@@ -252,6 +252,7 @@ import Testing
         let again = try await open(source)
         #expect(try await again.cancelCopy(into: into) == "target.db")
         #expect(try await into.status(of: nil).queues == [])
+        #expect(try await into.limits() == [])
         try await again.put(.text("one more"))
         // Anew, though nobody has removed what had come.
         left.set(3)

@@ -77,13 +77,30 @@ enum Arriving {
         try write(batch.upTo, of: moveID, in: transaction)
     }
 
-    /// Opens the queues. With them comes what the workflows have left to do.
+    /// What comes with the opening of the queues.
+    struct Opening: Sendable {
+        /// Of the source, for the limits.
+        var settings: QueueSettings
+        /// What the workflows have left to do.
+        var cascade: [[CopiedValue]]
+
+        init(_ connection: Connection) throws {
+            settings = try QueueSettings(connection)
+            cascade = try connection.all(CopiedTable.cascade.selection, .integer(.max), 0) {
+                try CopiedTable.cascade.row($0)
+            }
+        }
+    }
+
+    /// Opens the queues.
     static func finish(
-        _ moveID: String, at place: CopyBatch.Place, cascade: [[CopiedValue]], in transaction: Transaction
+        _ moveID: String, at place: CopyBatch.Place, _ opening: Opening, _ target: String, in transaction: Transaction
     ) throws {
         let connection = transaction.connection
         let names = try queues(of: moveID, connection)
-        try CopiedTable.cascade.write(cascade, try self.place(of: moveID, at: place, in: transaction), connection)
+        let here = try self.place(of: moveID, at: place, in: transaction)
+        try opening.settings.share(as: here.queues, target, in: transaction)
+        try CopiedTable.cascade.write(opening.cascade, here, connection)
         try connection.run(openQueues, .text(moveID))
         try connection.run(deleteQueues, .text(moveID))
         try connection.run(finishArrival, .text(moveID), .integer(transaction.now.microseconds))

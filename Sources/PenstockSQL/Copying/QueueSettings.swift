@@ -9,13 +9,15 @@ struct QueueSettings: Sendable {
     private(set) var lastSequence: Int64 = 0
     private var names: [String: Set<String>] = [:]
 
+    /// Written as the queues open, by ``share(as:_:in:)``.
+    private static let shareLimit = "share_limit"
     /// The columns of `penstock_queue`, and behind them those of `penstock_depth` that are no depths.
     private static let columns: CopiedTable.Columns = [
         ("id", .integer), ("name", .text), ("paused", .integer), ("capacity", .integer), ("when_full", .text),
         ("attempts_max", .integer), ("retry_base", .integer), ("retry_factor", .real), ("retry_cap", .integer),
         ("retry_jitter", .real), ("retain_age", .integer), ("retain_count", .integer), ("retain_dead_age", .integer),
         ("fifo", .integer), ("on_dead", .text), ("limit_per_key", .integer), ("limit_count", .integer),
-        ("share_limit", .text), ("fair", .integer), ("when_expired", .text), ("key_rate_count", .integer),
+        (shareLimit, .text), ("fair", .integer), ("when_expired", .text), ("key_rate_count", .integer),
         ("key_rate_period", .integer), ("key_rate_burst", .integer), ("rate_count", .integer),
         ("rate_period", .integer),
         ("rate_burst", .integer),
@@ -56,6 +58,11 @@ struct QueueSettings: Sendable {
                 )
             }
         }
+        try refuseLimits(target, connection)
+    }
+
+    /// Throws `queueExists` when a target has a limit of the same name and another count.
+    private func refuseLimits(_ target: String, _ connection: Connection) throws {
         for (name, count) in try connection.all(Self.selectLimits, read: { ($0.text(0) ?? "", $0.integer(1)) }) {
             if let limit = limits.first(where: { $0.name == name }), limit.count != count {
                 throw PenstockError(
@@ -71,11 +78,11 @@ struct QueueSettings: Sendable {
     /// - Returns: their ids, by those in the source.
     func make(in transaction: Transaction) throws -> [Int64: Int64] {
         let connection = transaction.connection
-        for limit in limits { try connection.run(Self.insertLimit, .text(limit.name), .integer(limit.count)) }
         var ids: [Int64: Int64] = [:]
         for queue in queues {
             guard case .integer(let sourceID) = queue[0], case .text(let name) = queue[1] else { continue }
-            try connection.run(Self.insertQueue) { Self.bind(queue[1..<Self.columns.count], to: $0) }
+            let settings: [CopiedValue] = zip(Self.columns, queue).map { $0.name == Self.shareLimit ? .null : $1 }
+            try connection.run(Self.insertQueue) { Self.bind(settings[1...], to: $0) }
             guard let id = try connection.first(Self.selectID, .text(name), read: { $0.integer(0) }) else { continue }
             ids[sourceID] = id
             // What a queue that is shared fairly begins with; its own comes with the others' rows.
@@ -86,6 +93,22 @@ struct QueueSettings: Sendable {
             }
         }
         return ids
+    }
+
+    /// Makes the limits in a target, and has the queues share them that do. Before they open nobody needs them, and of a move that is
+    /// given up none is left.
+    ///
+    /// - Parameter ids: the queues' ids in the target, by those in the source.
+    func share(as ids: [Int64: Int64], _ target: String, in transaction: Transaction) throws {
+        let connection = transaction.connection
+        try refuseLimits(target, connection)
+        for limit in limits { try connection.run(Self.insertLimit, .text(limit.name), .integer(limit.count)) }
+        guard let column = Self.columns.firstIndex(where: { $0.name == Self.shareLimit }) else { return }
+        for queue in queues {
+            guard case .integer(let sourceID) = queue[0], case .text(let name) = queue[column], let id = ids[sourceID]
+            else { continue }
+            try connection.run(Self.writeShareLimit, .integer(id), .text(name))
+        }
     }
 
     private static func bind(_ values: ArraySlice<CopiedValue>, to statement: PreparedStatement) {
@@ -109,6 +132,7 @@ struct QueueSettings: Sendable {
         INSERT INTO penstock_queue (\(columns.dropFirst().map(\.name).joined(separator: ", ")), deleting)
         VALUES (\(columns.indices.dropFirst().map { "?\($0)" }.joined(separator: ", ")), 1)
         """)
+    private static let writeShareLimit = Query("UPDATE penstock_queue SET share_limit = ?2 WHERE id = ?1")
     private static let writeTotals = Query(
         """
         UPDATE penstock_depth SET \(totals.enumerated().map { "\($1.name) = ?\($0 + 1)" }.joined(separator: ", "))

@@ -71,16 +71,14 @@ extension SQLStore {
                 "\(copy.source) and \(copy.target) do not have the same: \(difference); open the source again with `penstock copy "
                     + "--cancel` and `--to`, look at it with `penstock doctor`, and copy it anew.")
         }
-        let cascade = try await core.read { connection in
-            try connection.all(CopiedTable.cascade.selection, .integer(.max), 0) { try CopiedTable.cascade.row($0) }
-        }
+        let opening = try await core.read { try Arriving.Opening($0) }
         // From here on nobody opens the source who has not closed the target.
         if !isMoved { try await markMoved(moveID) }
         try await core.read { try Leaving.requireLeft(moveID, $0) }
         try await core.afterStep?()
         do {
-            try await target.core.writer.perform(durability: .powerLoss, weight: 1 + cascade.count) {
-                try Arriving.finish(moveID, at: place, cascade: cascade, in: $0)
+            try await target.core.writer.perform(durability: .powerLoss, weight: 1 + opening.cascade.count) {
+                try Arriving.finish(moveID, at: place, opening, copy.target, in: $0)
             }
         } catch {
             // That it was cancelled says more than that the target has no such move.
