@@ -41,4 +41,25 @@ import Testing
         #expect(ran.count { sql in traces.contains { sql.contains($0) } } == 1, "\(ran)")
         try await store.close()
     }
+
+    /// A store may have thousands of queues, each with readers of its log.
+    @Test func theStatusOfAQueueAsksForNoOther() async throws {
+        try await store.configure(.mail, .create(QueuePolicy(), ifAbsent: false))
+        for queue in [QueueName.jobs, .mail] {
+            _ = try await store.moveCursor(CursorName(stored: "reader"), of: queue, .place(after: nil))
+            _ = try await store.put(.text("a"), to: queue)
+        }
+        _ = statements.take()
+        let status = try await store.status(of: .jobs)
+        let ran = statements.take()
+        let others = ran.filter { sql in
+            ["penstock_queue", "penstock_depth", "penstock_cursor"].contains { sql.contains($0) }
+                && !sql.contains("= ?1")
+        }
+        #expect(ran.contains { $0.contains("penstock_depth") } && others == [], "\(others)")
+        let all = try await store.status(of: nil)
+        #expect(status.queues == [all.queues[0]] && status.cursors == [all.cursors[0]])
+        #expect(all.queues.map(\.name) == [.jobs, .mail] && all.cursors.map(\.queue) == [.jobs, .mail])
+        try await store.close()
+    }
 }

@@ -83,12 +83,14 @@ enum Cursors {
 
     /// Every cursor of one queue or of all, by queue and name.
     static func all(of queue: QueueName?, _ connection: Connection) throws -> [CursorRecord] {
-        try connection.all(selectAll) { row in
+        func read(_ row: PreparedStatement) -> CursorRecord {
             CursorRecord(
                 queue: QueueName(stored: row.text(0) ?? ""), name: CursorName(stored: row.text(1) ?? ""),
                 sequence: SequenceNumber(row.integer(2)), missed: Int(row.integer(3)), note: row.text(4),
                 movedAt: Timestamp(microseconds: row.integer(5)))
-        }.filter { queue == nil || $0.queue == queue }
+        }
+        guard let queue else { return try connection.all(selectAll, read: read) }
+        return try connection.all(selectOfQueue, .text(queue.text), read: read)
     }
 
     /// Counts, for each cursor of a queue, those of `forgotten` that it had not gone past. They are in order.
@@ -106,12 +108,12 @@ enum Cursors {
 
     private static let select = Query(
         "SELECT sequence, missed, note, moved_at FROM penstock_cursor WHERE queue_id = ?1 AND name = ?2")
-    private static let selectAll = Query(
-        """
+    private static let selectAll = Query("\(selection) ORDER BY queue.name, cursor.name")
+    private static let selectOfQueue = Query("\(selection) WHERE queue.name = ?1 ORDER BY cursor.name")
+    private static let selection = """
         SELECT queue.name, cursor.name, cursor.sequence, cursor.missed, cursor.note, cursor.moved_at
         FROM penstock_cursor AS cursor JOIN penstock_queue AS queue ON queue.id = cursor.queue_id
-        ORDER BY queue.name, cursor.name
-        """)
+        """
     private static let selectBehind = Query(
         "SELECT name, sequence FROM penstock_cursor WHERE queue_id = ?1 AND sequence < ?2")
     private static let countAll = Query("SELECT count(*) FROM penstock_cursor WHERE queue_id = ?1")

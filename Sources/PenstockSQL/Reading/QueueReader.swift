@@ -25,9 +25,7 @@ package enum QueueReader {
     /// The queues by name, with their numbers.
     package static func queues(_ queue: QueueName?, at now: Timestamp, _ connection: Connection) throws -> [QueueStatus]
     {
-        let ids = try Set(ids(queue, connection))
-        let leases = try AgeReader.oldestLeases(connection)
-        return try connection.all(selectQueues) { row -> (Int64, QueueStatus) in
+        func read(_ row: PreparedStatement) -> (Int64, QueueStatus) {
             let found = QueueRow(row)
             let at = QueueRow.columnCount
             func number(_ offset: Int) -> Int { Int(row.integer(at + offset)) }
@@ -56,7 +54,16 @@ package enum QueueReader {
                     name: found.name, policy: found.policy, isPaused: found.isPaused, isDeleting: found.isDeleting,
                     depths: depths, totals: totals, latency: latency)
             )
-        }.filter { ids.contains($0.0) }.map { id, status in
+        }
+        let found =
+            if queue == nil {
+                try connection.all(selectQueues, read: read)
+            } else {
+                // Of one queue nothing is read of the others, of which there may be many.
+                try ids(queue, connection).flatMap { try connection.all(selectQueue, .integer($0), read: read) }
+            }
+        let leases = try AgeReader.oldestLeases(connection)
+        return try found.map { id, status in
             var status = status
             status.oldestReady = try AgeReader.oldestReady(id, at: now, connection)
             status.oldestLease = leases[id]
@@ -82,13 +89,14 @@ package enum QueueReader {
     // The index of names would give them in no order of theirs.
     private static let selectIDs = Query("SELECT id FROM penstock_queue NOT INDEXED ORDER BY id")
     private static let readID = Query("SELECT id FROM penstock_queue WHERE name = ?1")
-    private static let selectQueues = Query(
-        """
+    private static let selectQueues = Query("\(selection) ORDER BY queue.name")
+    private static let selectQueue = Query("\(selection) WHERE queue.id = ?1")
+    private static let selection = """
         SELECT \(QueueRow.columns), depth.scheduled, depth.ready, depth.leased, depth.dead, depth.kept,
             depth.enqueued_total, depth.done_total, depth.dead_total, depth.dropped_total, depth.cancelled_total,
             depth.retried_total, depth.reclaimed_total, depth.pending, depth.blocked, depth.wait_latency, depth.work_latency
-        FROM penstock_queue AS queue JOIN penstock_depth AS depth ON depth.queue_id = queue.id ORDER BY queue.name
-        """)
+        FROM penstock_queue AS queue JOIN penstock_depth AS depth ON depth.queue_id = queue.id
+        """
     private static let selectWorkers = Query(
         """
         SELECT worker.id, worker.name,

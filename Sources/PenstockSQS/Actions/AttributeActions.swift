@@ -15,7 +15,8 @@ extension Call {
         }
         let settings = try await directory.read(queue)
         if names.isEmpty { return .amazonEmpty }
-        let dead = try await directory.sources(of: queue, anew: true).reduce(0) { $0 + $1.depths.dead }
+        let countsDead = names.contains("All") || names.contains("ApproximateNumberOfMessages")
+        let dead = try await countsDead ? directory.deadOfSources(of: queue) : 0
         var attributes = settings.attributes(deadOfSources: dead, arn: arn(queue))
         if !names.contains("All") { attributes = attributes.filter { names.contains($0.key) } }
         return .amazonJSON(attributes.isEmpty ? .object([]) : .object(["Attributes": .map(attributes)]))

@@ -79,17 +79,25 @@ final class QueueDirectory: Sendable {
         if !anew, let kept = state.withLock({ $0.all }), isFresh(kept.readAt) { return kept.value }
         let now = time.boot
         let status = try await store.status(of: nil)
-        let all = status.queues.filter { !$0.isDeleting }.map { QueueSettings($0, status.cursors) }
+        let cursors = Dictionary(grouping: status.cursors, by: \.queue)
+        let all = status.queues.filter { !$0.isDeleting }.map { QueueSettings($0, cursors[$0.name] ?? []) }
         state.withLock { $0.all = Kept(value: all, readAt: now) }
         return all
     }
 
     /// The queues whose dead-letter queue this one is.
     func sources(of queue: QueueName, anew: Bool = false) async throws -> [QueueSettings] {
-        try await all(anew: anew).filter { source in
-            // Names are the same when their bytes are.
-            source.redrivePolicy.map { $0.target.utf8.elementsEqual(queue.text.utf8) } ?? false
+        try await all(anew: anew).filter { $0.isSource(of: queue) }
+    }
+
+    /// How many dead letters the queues have whose dead-letter queue this one is. Which these are is a second old at most, as settings
+    /// are; of how many they have each is asked alone, so that a look at one queue costs nothing for all the others.
+    func deadOfSources(of queue: QueueName) async throws -> Int {
+        var count = 0
+        for known in try await sources(of: queue) {
+            if let source = try await find(known.name), source.isSource(of: queue) { count += source.depths.dead }
         }
+        return count
     }
 
     /// Looks anew for that queue the next time.

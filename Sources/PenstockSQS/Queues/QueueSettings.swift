@@ -76,6 +76,11 @@ struct QueueSettings: Sendable {
         return policy
     }
 
+    /// Whether its dead letters go to that queue. Names are the same when their bytes are.
+    func isSource(of queue: QueueName) -> Bool {
+        redrivePolicy.map { $0.target.utf8.elementsEqual(queue.text.utf8) } ?? false
+    }
+
     /// Whether what a body says makes it the same as another.
     var deduplicatesByContent: Bool { note.attributes["ContentBasedDeduplication"] == "true" }
 

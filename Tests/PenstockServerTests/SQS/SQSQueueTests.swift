@@ -4,6 +4,8 @@ import PenstockCore
 import PenstockTestKit
 import Testing
 
+@testable import PenstockSQS
+
 @Suite struct SQSQueueTests {
     @Test func aQueueIsMadeOnce() async throws {
         try await TestServer.run { server in
@@ -192,6 +194,47 @@ import Testing
                 "ListQueues", ["QueueNamePrefix": "a", "MaxResults": 2, "NextToken": token])
             #expect((second["QueueUrls"] as? [String])?.map { $0.suffix(2) } == ["a3"])
             #expect(second["NextToken"] == nil)
+        }
+    }
+
+    /// Of a store with very many queues a client asks for one.
+    @Test func aLookAtOneQueueAsksForNoOther() async throws {
+        let counted = CountingStore(TestDatabase().open())
+        let time = ManualTime()
+        let directory = QueueDirectory(store: counted, time: time)
+        let (mail, dead) = (QueueName(stored: "mail"), QueueName(stored: "dead"))
+        for queue in [mail, dead, QueueName(stored: "other")] {
+            try await counted.configure(queue, .create(QueuePolicy(), ifAbsent: false))
+        }
+        try await directory.change(mail) { $0.attributes["RedrivePolicy"] = TestServer.redrivePolicy(to: "dead") }
+        func asked(_ queue: QueueName, _ count: Int) async throws -> [QueueName?] {
+            counted.statuses.withLock { $0 = [] }
+            #expect(try await directory.deadOfSources(of: queue) == count)
+            return counted.statuses.withLock { $0 }
+        }
+        #expect(try await asked(dead, 0) == [nil, mail])
+        _ = try await counted.enqueue([NewMessage(payload: [1])], to: mail, durability: .processCrash)
+        let claim = try await counted.claim(ClaimRequest(queue: mail, limit: 1, lease: .seconds(30)))
+        let lease = try #require(claim.messages.first).lease
+        _ = try await counted.settle([Settlement(lease, .dead(error: "e"))])
+        #expect(try await asked(dead, 1) == [mail], "What they have is asked anew.")
+        #expect(try await asked(mail, 0) == [])
+        time.advance(by: .seconds(1))
+        #expect(try await asked(dead, 1) == [nil, mail], "Others may have set a policy meanwhile.")
+    }
+
+    /// What does not have letters of others in it asks for none.
+    @Test func attributesThatAreNoCountAskForNoOtherQueue() async throws {
+        let counted = CountingStore(TestDatabase().open())
+        try await TestServer.run(store: PenstockStore(counted)) { server in
+            _ = try await server.sqsQueue("dead")
+            _ = try await server.sqsQueue("mail", withDeadLettersIn: "dead")
+            let mail = QueueName(stored: "mail")
+            for (name, others) in [("QueueArn", 0), ("ApproximateNumberOfMessages", 1)] {
+                counted.statuses.withLock { $0 = [] }
+                try await server.sqs("GetQueueAttributes", ["QueueUrl": "dead", "AttributeNames": [name]])
+                #expect(counted.statuses.withLock { $0.count { $0 == mail } } == others, "\(name)")
+            }
         }
     }
 }

@@ -2,10 +2,12 @@ import PenstockCore
 import PenstockTestKit
 import Synchronization
 
-/// A store that says how many messages came with each call.
+/// A store that says how many messages came with each call, and of which queues the status was asked.
 final class CountingStore: ForwardingStore {
     let base: any MessageStore
     let batches = Mutex<[Int]>([])
+    /// `nil`: of all.
+    let statuses = Mutex<[QueueName?]>([])
 
     init(_ base: any MessageStore) {
         self.base = base
@@ -16,5 +18,10 @@ final class CountingStore: ForwardingStore {
     ) async throws -> [Receipt] {
         batches.withLock { $0.append(messages.count) }
         return try await base.enqueue(messages, to: queue, durability: durability)
+    }
+
+    func status(of queue: QueueName?) async throws -> StoreStatus {
+        statuses.withLock { $0.append(queue) }
+        return try await base.status(of: queue)
     }
 }
