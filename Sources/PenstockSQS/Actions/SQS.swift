@@ -64,12 +64,12 @@ package struct SQS: RouterMiddleware {
                 let signature = Signature(request)
                 // No large body is read for somebody whom nobody knows.
                 let signer = try signature.signer(tokens, now: time.now)
-                body = try await request.body.collect(upTo: bytesMax)
+                body = try await request.wholeBody(bytesMax: bytesMax)
                 principal = try signature.verify(body: body, by: signer)
                 context.principal = principal
                 context.shown = tokens.token(named: principal.name).map { ($0.secret, tokens) }
             } else {
-                body = try await request.body.collect(upTo: bytesMax)
+                body = try await request.wholeBody(bytesMax: bytesMax)
             }
             let call = Call(
                 queues: store, directory: directory, moves: moves, principal: principal, request: request,
@@ -87,7 +87,7 @@ package struct SQS: RouterMiddleware {
                 context.logger.error("A request failed: \(error.message)", metadata: ["code": "\(error.code.rawValue)"])
             }
             return refusal.response
-        } catch is NIOTooManyBytesError {
+        } catch let problem as Problem where problem.status == .contentTooLarge {
             return Refusal(
                 "RequestEntityTooLarge", "Such a request has at most \(bytesMax) bytes.", status: .contentTooLarge
             ).response

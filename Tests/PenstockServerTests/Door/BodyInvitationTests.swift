@@ -51,6 +51,8 @@ import Testing
         ("/v1/queues/q/messages", "Content-Length: 17000000", 413), ("/v1/nothing", "Content-Length: 5", 404),
         ("/v1/queues/q/messages", "Penstock-Nonsense: 1\r\nContent-Length: 5", 400),
         ("/v1/queues/q/messages", "Sec-Fetch-Site: cross-site\r\nTransfer-Encoding: chunked", 403),
+        ("/", "X-Amz-Target: AmazonSQS.SendMessage\r\nContent-Length: 8388609", 413),
+        ("/", "X-Amz-Target: AmazonSQS.ListQueues\r\nContent-Length: 262145", 413),
     ])
     func whoIsRefusedSendsNoBody(path: String, fields: String, status: Int) async throws {
         try await TestServer.inMemory { server in
