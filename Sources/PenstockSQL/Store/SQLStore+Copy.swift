@@ -49,7 +49,8 @@ extension SQLStore {
             throw PenstockError(
                 .illegalTransition,
                 "\(copy.source) was left for \(copy.target), which knows nothing of it, as when it was being given up; look whether "
-                    + "the messages are there, and if not, open \(copy.source) again with `penstock copy --cancel`.")
+                    + "the messages are there, and if not, open \(copy.source) again with `penstock copy --cancel` and "
+                    + "`--to`.")
         }
         if arrival?.isFinished == true {
             if !isMoved { try await markMoved(moveID) }
