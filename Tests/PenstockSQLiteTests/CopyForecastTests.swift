@@ -15,6 +15,9 @@ import Testing
     private func fill(_ store: SQLiteStore) async throws {
         for queue in [QueueName.jobs, .mail] {
             try await store.configure(queue, .create(QueuePolicy(), ifAbsent: true))
+            if queue == .mail {
+                _ = try await store.moveCursor(CursorName(stored: "reader"), of: queue, .place(after: nil))
+            }
             let messages: [NewMessage] = [
                 .text("done"), .text("dead"), .text("cancelled"), .text("expired", expiry: .after(.seconds(1))),
                 .text("later", due: .after(.seconds(99))), .text("ready"),
@@ -26,7 +29,6 @@ import Testing
             ])
             _ = try await store.apply(.cancel, to: [receipts[2].sequence])
         }
-        _ = try await store.moveCursor(CursorName(stored: "reader"), of: .mail, .place(after: nil))
     }
 
     @Test(arguments: [false, true]) func whatWouldMoveIsWhatMoves(withLog: Bool) async throws {
