@@ -91,7 +91,7 @@ extension DurableBufferStateMachine {
             waiting = max(0, waiting - count)
         } else {
             if answer.unmet > 0 || answer.surplus > 0 { waiting = operations.waitingInTheEnd }
-            mustRecount = isShort && isClogged
+            mustRecount = mustRecount || isShort && operations.stored > 0
         }
         assign()
         return askForMore()

@@ -61,8 +61,8 @@ struct DurableBufferStateMachine<Value: Sendable, Puller: Sendable>: Sendable {
     var isPaused = false
     /// Whether nothing can be claimed before something changes.
     var isKnownEmpty = false
-    /// Whether a claim found less than what was thought to have all places: others have it, or it waits for its time. The store is
-    /// asked which.
+    /// Whether a claim found less than was thought to wait: others have it, or it waits for its time. The store is asked which, as what
+    /// others have taken has no place any more: a buffer that went on counting it would overflow with places free.
     var mustRecount = false
     /// Whether a value that found no room is to be offered once more.
     var offersAgain = false
@@ -183,7 +183,7 @@ struct DurableBufferStateMachine<Value: Sendable, Puller: Sendable>: Sendable {
     }
 
     /// Whether what waits has all places, and a value that downstream asks for finds none on its way.
-    var isClogged: Bool { waiting >= rules.size }
+    private var isClogged: Bool { waiting >= rules.size }
 
     /// Has what waits and is asked for claimed.
     mutating func assign() {

@@ -215,6 +215,8 @@ import Testing
         #expect(machine.nextStep().step.text == "claim 3")
         _ = machine.claimed(1, isShort: true)
         #expect(machine.demand == 2)
+        #expect(machine.nextStep().step.text == "recount")
+        #expect(machine.recounted(0).map(\.text) == ["ask 2"])
         #expect(machine.nextStep().step.text == "watch")
     }
 
