@@ -67,10 +67,7 @@ extension Call {
         defer { moves.add(task) }
         do {
             try await moveBroughtLetters(from: settings, to: sources, of: &task)
-            for source in sources.map(\.name) {
-                task.movedCount += try await store.apply(.redrive, to: .queue(source, states: [.dead]))
-                directory.forget(source)
-            }
+            for source in sources.map(\.name) { try await moveUnbroughtLetters(of: source, &task) }
         } catch {
             task.failure = (error as? PenstockError)?.message ?? "It was broken off."
             throw error
@@ -148,6 +145,18 @@ extension Call {
         }
         // Should it fail, the leases end by themselves.
         try? await queues.giveBack(others)
+    }
+
+    /// Moves what nobody has received from the dead-letter queue: it is still where it died, and goes back in line as far as there is room.
+    /// Nothing else looks for room there, and a queue that drops would drop one for each that comes next.
+    private func moveUnbroughtLetters(of source: QueueName, _ task: inout MoveTasks.MoveTask) async throws {
+        guard let home = try await directory.find(source) else { return }
+        let room = min(home.roomLeft, home.depths.dead)
+        if room < home.depths.dead { task.fullQueues.insert(source) }
+        if room > 0 {
+            task.movedCount += try await store.apply(.redrive, to: .queue(source, states: [.dead], limit: room))
+        }
+        directory.forget(source)
     }
 
     /// How many messages find room in those of the queues that would drop one for each that they have no room for: the letter itself,

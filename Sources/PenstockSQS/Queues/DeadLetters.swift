@@ -79,10 +79,11 @@ struct DeadLetters {
         return true
     }
 
-    /// Returns `nil` when there is no room: a queue that drops what arrives has dropped it, and the letter stays where it is.
+    /// Returns `nil` when there is no room: a queue that drops what arrives has dropped it, and the letter stays where it is. Of a copy that
+    /// was there before, what has become of it since says nothing of room.
     private func enqueue(_ message: NewMessage, to queue: QueueName) async throws -> Receipt? {
         let receipt = try await store.enqueue([message], to: queue, durability: .powerLoss).first
-        return receipt?.state == .dropped ? nil : receipt
+        return receipt?.state == .dropped && receipt?.skipped == false ? nil : receipt
     }
 
     /// The key of the one copy that a letter has. A letter that dies again has had another attempt, and has another copy.

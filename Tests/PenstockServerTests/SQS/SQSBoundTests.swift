@@ -87,6 +87,56 @@ import Testing
         }
     }
 
+    /// Letters that nobody has received are still where they died, and go back in line there.
+    @Test(arguments: [OverflowPolicy.dropNewest, .dropOldest, .fail])
+    func aMoveTakesNoMoreLettersThanHaveRoomFromWhereTheyDied(_ whenFull: OverflowPolicy) async throws {
+        try await withServer { server in
+            _ = try await server.sqsQueue("dead")
+            _ = try await server.sqsQueue("mail", withDeadLettersIn: "dead")
+            try await send("1", "2", to: "mail", server)
+            try await server.sqsFail("mail")
+            try await bound(mail, to: 2, whenFull, server)
+            try await send("new", to: "mail", server)
+            let task = try await move(server)
+            #expect(task["Status"] as? String == "FAILED")
+            #expect((task["FailureReason"] as? String)?.contains("'mail'") == true)
+            #expect(task["ApproximateNumberOfMessagesMoved"] as? Int == 1)
+            let here = try await depths(server, mail)
+            #expect(here?.waiting == 2 && here?.dead == 1)
+            // Now there is room.
+            #expect(try await server.sqsReceive("mail", ["MaxNumberOfMessages": 10]).count == 2)
+            #expect(try await move(server)["Status"] as? String == "COMPLETED")
+            #expect(try await dropped(server) == 0)
+        }
+    }
+
+    /// A server that was killed between the copying and the discarding of a letter leaves both, and the copy may be dropped before the
+    /// next look. That is no word on room.
+    @Test func aCopyThatWasDroppedStopsNoOtherLetter() async throws {
+        try await withServer { server in
+            _ = try await server.sqsQueue("dead")
+            _ = try await server.sqsQueue("mail", withDeadLettersIn: "dead")
+            try await send("1", "2", to: "mail", server)
+            try await server.sqsFail("mail")
+            let letters = try await server.store.storage.messages(MessageQuery(queue: mail, states: [.dead])).records
+            let first = try #require(letters.first)
+            try await bound(dead, to: 1, .dropOldest, server)
+            let key = UniqueKey("amazon-sqs dead \(first.sequence) \(first.attempt)", scope: .period(.seconds(3600)))
+            for copy in [
+                NewMessage(payload: [0x31], uniqueKey: key, origin: first.sequence), NewMessage(payload: [0x30]),
+            ] {
+                _ = try await server.store.storage.enqueue([copy], to: dead, durability: .processCrash)
+            }
+            try await bound(dead, to: 10, .dropOldest, server)
+            #expect(try await dropped(server) == 1)
+            var bodies: Set<String> = []
+            for _ in 1...2 {
+                bodies.formUnion(try await server.sqsReceive("dead", ["MaxNumberOfMessages": 10]).compactMap(\.body))
+            }
+            #expect(bodies == ["0", "1", "2"])
+        }
+    }
+
     @Test func aFullQueueStopsTheLettersOfNoOther() async throws {
         try await withServer { server in
             _ = try await server.sqsQueue("dead")
@@ -114,6 +164,9 @@ import Testing
             try await send("1", to: "mail", server)
             try await server.sqsFail("mail")
             #expect(try await server.sqsFail("dead").count == 1)
+            // This one is still where it died.
+            try await send("2", to: "mail", server)
+            try await server.sqsFail("mail")
             storage.fail(.apply)
             let source = ["SourceArn": TestServer.arn("dead")]
             #expect(try await server.sqsResponse("StartMessageMoveTask", source).status == 500)

@@ -2,6 +2,7 @@ import Foundation
 import Penstock
 import PenstockCore
 import PenstockTestKit
+import Synchronization
 import Testing
 
 @testable import PenstockSQS
