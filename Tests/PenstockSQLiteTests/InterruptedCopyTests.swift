@@ -48,4 +48,28 @@ import Testing
         }
         #expect(try await findings(target) == [])
     }
+
+    /// Whoever reads that the source has moved may remove it, and the batches were not flushed one by one.
+    @Test func theSourceHasMovedOnceAllIsOnTheDiskOfTheTarget() async throws {
+        let texts = (1...1500).map { "message \($0)" }
+        let store = try await open(source)
+        try await store.configure(.jobs, .create(QueuePolicy(), ifAbsent: true))
+        _ = try await store.enqueue(texts.map { .text($0) }, to: .jobs, durability: .processCrash)
+        try await store.close()
+
+        let disk = TestDisk(target)
+        let into = try await SQLiteStore.open(path: target, options: disk.options)
+        let reader = try await open(source)
+        let looks = Countdown(.max)
+        let from = try await open(
+            source,
+            afterStep: {
+                guard try await reader.status(of: nil).move?.phase == .moved else { return }
+                #expect(try disk.textsAfterPowerCut() == Set(texts))
+                try looks.step()
+            })
+        #expect(try await from.copy(to: into, move) { _ in }.total == texts.count)
+        #expect(looks.count == 1)
+        for store in [from, reader, into] { try await store.close() }
+    }
 }

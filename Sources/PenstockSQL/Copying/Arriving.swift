@@ -77,6 +77,12 @@ enum Arriving {
         try write(batch.upTo, of: moveID, in: transaction)
     }
 
+    /// Notes once more that the move has come just so far: the flush of this row is one of all rows before it.
+    static func requireAll(_ moveID: String, at place: CopyBatch.Place, in transaction: Transaction) throws {
+        _ = try self.place(of: moveID, at: place, in: transaction)
+        try write(place, of: moveID, in: transaction)
+    }
+
     /// What comes with the opening of the queues.
     struct Opening: Sendable {
         /// Of the source, for the limits.

@@ -73,6 +73,10 @@ extension SQLStore {
                     + "--cancel` and `--to`, look at it with `penstock doctor`, and copy it anew.")
         }
         let opening = try await core.read { try Arriving.Opening($0) }
+        // The batches were not flushed, and the source is not to say that it was left for rows which are on no disk.
+        try await target.core.writer.perform(durability: .powerLoss) {
+            try Arriving.requireAll(moveID, at: place, in: $0)
+        }
         // From here on nobody opens the source who has not closed the target.
         if !isMoved { try await markMoved(moveID) }
         try await core.read { try Leaving.requireLeft(moveID, $0) }
