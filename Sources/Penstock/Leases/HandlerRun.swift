@@ -62,6 +62,18 @@ package final class HandlerRun: Sendable {
         return note(end) ?? end
     }
 
+    /// Whether work that was cancelled has done as it was asked to: it is given up, or its message is to be cancelled or another's. Work
+    /// that ran too long was cancelled as well, and has failed.
+    var wasAskedToEnd: Bool {
+        state.withLock { state in
+            switch state.end {
+            case nil: state.isAsked
+            case .givenUp, .cancelled, .leaseLost: true
+            default: false
+            }
+        }
+    }
+
     /// Ends the work, unless it has ended.
     package func end(_ end: HandlerEnd) {
         guard note(end) == nil else { return }

@@ -134,7 +134,7 @@ final class WorkerRun<Element: Sendable>: Sendable {
         let timer = options.timeout.map { timeout in
             Task { [time] in if (try? await time.sleep(for: timeout)) != nil { run.end(.timedOut(timeout)) } }
         }
-        let end = run.left(await handle(claimed))
+        let end = run.left(await handle(claimed, run))
         timer?.cancel()
         inFlight.endRun(run)
         var finished: HandlerSlots.Finished?
@@ -148,7 +148,7 @@ final class WorkerRun<Element: Sendable>: Sendable {
         }
     }
 
-    private func handle(_ claimed: HandlerSlots.Claimed) async -> HandlerEnd {
+    private func handle(_ claimed: HandlerSlots.Claimed, _ run: HandlerRun) async -> HandlerEnd {
         let (queue, holder) = (queues[claimed.source], holders[claimed.source])
         let delivery: Delivery<Element>
         do {
@@ -167,7 +167,9 @@ final class WorkerRun<Element: Sendable>: Sendable {
         do {
             if let tracing = handle.tracing {
                 try await tracing.process(claimed.message, of: queue.name) {
-                    do { try await handler(delivery) } catch  where error is Suspension || error is CancellationError {
+                    do { try await handler(delivery) } catch  where error is Suspension
+                        || error is CancellationError && run.wasAskedToEnd
+                    {
                         // Work that waits, or was asked to end, has not failed.
                         return error
                     }

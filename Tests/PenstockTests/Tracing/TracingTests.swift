@@ -107,6 +107,15 @@ import Tracing
         #expect(process.status?.code != .error)
     }
 
+    /// Nobody has asked the handler to end, and its attempt counts.
+    @Test func aCancellationOfItsOwnIsAnErrorOfASpan() async throws {
+        let queue = try await the.queue(policy: .exact)
+        try await queue.enqueue(1)
+        try await Worker(queue, options: .init(max: 1)) { _ in throw CancellationError() }.run()
+        let process = try span("process q")
+        #expect(process.attributes["error.type"] != nil && process.errors.count == 1)
+    }
+
     @Test func whatFollowsAMessageIsInItsTrace() async throws {
         let queue = try await the.queue(policy: .exact)
         let next = try await the.store.queue("next", of: Int.self)
