@@ -172,26 +172,30 @@ final class TransactionPool: Sendable {
         var current: Session? = session
         do {
             return try often(until: end) {
-                if current?.server.isSuperseded == true { current = nil }
-                let session = try current ?? connected(until: end)
-                let isNew = current == nil
-                current = nil
-                session.server.deadline = end + Self.grace
-                // Another server, or the same after a crash, may not have it.
-                if isNew {
-                    try session.server.run("BEGIN; \(self.searchPath)")
-                    let isThere = try mark.isThere(session.server)
-                    try session.server.run("COMMIT")
-                    if !isThere { throw ServerFailures.unknown(self.sessions.address, nil) }
-                }
-                do {
-                    let failure = try FlushLine.commit(session.server, sessions.address, timings, Self.record)
-                    if let failure { throw failure }
-                } catch {
+                while true {
+                    if current?.server.isSuperseded == true { current = nil }
+                    let session = try current ?? connected(until: end)
+                    let isNew = current == nil
+                    current = nil
+                    session.server.deadline = end + Self.grace
+                    // Another server, or the same after a crash, may not have it.
+                    if isNew {
+                        try session.server.run("BEGIN; \(self.searchPath)")
+                        let isThere = try mark.isThere(session.server)
+                        try session.server.run("COMMIT")
+                        if !isThere { throw ServerFailures.unknown(self.sessions.address, nil) }
+                    }
+                    do {
+                        let failure = try FlushLine.commit(session.server, sessions.address, timings, Self.record)
+                        if let failure { throw failure }
+                    } catch {
+                        sessions.abandon(session.server)
+                        throw error
+                    }
+                    // Another connection has found the server that was promoted since: whether that has it is to be seen.
+                    if !session.server.isSuperseded { return session }
                     sessions.abandon(session.server)
-                    throw error
                 }
-                return session
             }
         } catch let error as PenstockError {
             throw error
