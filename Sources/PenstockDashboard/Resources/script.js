@@ -47,7 +47,8 @@
   let source = null, isPaused = false, isDirty = false, isFetching = false, isLost = false, isRefused = false;
   let heardAt = Date.now(), shownAt = Date.now(), timer = null;
   const quietest = 250, slowest = 10000, deadAfter = 15000;
-  let took = 0;
+  // How long the last page took, and until when the server is asked for no line, as it has refused one.
+  let took = 0, refusedUntil = 0;
 
   const isConcerned = (names) => live === "*" || names.includes("*") || names.includes(live);
 
@@ -145,7 +146,9 @@
   const replace = (text) => {
     const fresh = new DOMParser().parseFromString(text, "text/html");
     const content = fresh.getElementById("main");
-    if (!content || !content.dataset.live) return;
+    if (!content) return;
+    // It is followed no more, as for somebody who may look at nothing now: what stands here is not to stay.
+    if (!content.dataset.live) { location.reload(); return; }
     const focused = nameOf(document.activeElement);
     const place = focused ? alike(focused.key).indexOf(document.activeElement) : 0;
     const open = [...main().querySelectorAll("details[open][data-keep]")].map((element) => element.dataset.keep);
@@ -208,7 +211,7 @@
 
   // --- The line to the server. A browser has six for all tabs together, so a tab that nobody sees lets go of its own.
   const connect = () => {
-    if (source || document.hidden) return;
+    if (source || document.hidden || Date.now() < refusedUntil) return;
     heardAt = Date.now();
     source = new EventSource("/events");
     // What has changed before the line was open, nobody has told.
@@ -224,9 +227,12 @@
       if (live === "*" || main().querySelector(".chart, [data-ticks]")) touch();
     });
     source.onerror = () => {
-      setLost(true);
-      // One that the server has refused does not come back by itself. The page may still be had, or leads to the sign-in.
-      if (source && source.readyState === EventSource.CLOSED) { disconnect(); touch(); }
+      if (!source || source.readyState !== EventSource.CLOSED) { setLost(true); return; }
+      // One that the server has refused does not come back by itself, and the next one is refused as well for a while. The page may still
+      // be had, which says whether the connection is lost, or leads to the sign-in.
+      disconnect();
+      refusedUntil = Date.now() + slowest;
+      touch();
     };
   };
   const disconnect = () => { if (source) { source.close(); source = null; } };
