@@ -100,29 +100,6 @@ import Testing
         }
     }
 
-    /// An operator who is told that nothing was done does it again.
-    @Test func whatWasDoneIsAnsweredThoughTheTokenIsTakenBack() async throws {
-        let store = PenstockStore(TestDatabase().open())
-        let source = try await store.queue("source", of: [UInt8].self)
-        try await source.enqueue([1])
-        try await Worker(source, options: .init(drain: true)) { _ in }.run()
-        let full = try await store.queue(
-            "full", of: [UInt8].self, policy: QueuePolicy(capacity: Capacity(1, whenFull: .wait)))
-        try await full.enqueue([2])
-        let tokens = try Tokens("a \(Self.old) read,produce,operate")
-        try await TestServer.run(store: store, tokens: tokens) { server in
-            let operating = try server.client()
-            try operating.request(
-                "POST", "/v1/queues/source/replay", headers: ["Authorization": "Bearer \(Self.old)"],
-                body: #"{"from":1,"into":"full"}"#)
-            try await store.storage.changes.waitForWaiters(count: 1)
-            tokens.become(try Tokens("a \(Self.new) read"))
-            try await Worker(full, options: .init(max: 1)) { _ in }.run()
-            let answer = try await operating.receive(until: "}")
-            #expect(answer.hasPrefix("HTTP/1.1 200 ") && answer.contains(#""replayed":1"#), "\(answer)")
-        }
-    }
-
     @Test func withoutAFileTheSignalMeansNothing() async throws {
         try await ServerProcess.run { server in
             server.send(signal: SIGHUP)
