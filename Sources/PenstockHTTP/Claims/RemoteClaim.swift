@@ -75,10 +75,10 @@ package struct RemoteClaim: Sendable {
                     throw error
                 }
             case .serverStops:
-                ring(changes)
+                passOn(changes, after: tokens)
                 return []
             case .clientGone:
-                ring(changes)
+                passOn(changes, after: tokens)
                 throw Problem.clientGone
             }
         }
@@ -87,6 +87,11 @@ package struct RemoteClaim: Sendable {
     /// It ends, and may have been woken just now for a message for which nobody else was.
     private func ring(_ changes: Wakeups) {
         for queue in queues { changes.ring(queue) }
+    }
+
+    /// The same of a claim that ends as it waits: where nothing has rung since, it was not woken, and all others sleep on.
+    private func passOn(_ changes: Wakeups, after tokens: [(QueueName, Wakeups.Token)]) {
+        for (queue, token) in tokens where changes.isRungForWork(in: queue, after: token) { changes.ring(queue) }
     }
 
     /// Waits for a ring at one of the queues. Afterwards nobody here hears of them any more.
