@@ -29,15 +29,15 @@ package struct SocketFile: Sendable {
     /// Where a program that makes its socket by itself makes it, before it takes its place.
     package static func draft(of path: String) -> String { path + "~" }
 
-    /// Has the socket that is at the draft's path take its place, its owner's alone. It is there at once, with its mode.
+    /// Has the socket that is at the draft's path take its place, its owner's alone. It is there at once, with its mode, and takes the
+    /// place of no other: one that has come since ``makeRoom(at:)`` is somebody's who listens there.
     ///
-    /// - Throws: `PenstockError` when the system does not do that.
+    /// - Throws: `PenstockError` when the system does not do that, with code `storage` when the place is taken.
     package init(publishing path: String) throws(PenstockError) {
         let draft = Self.draft(of: path)
-        guard chmod(draft, 0o600) == 0, let identity = Identity(draft), rename(draft, path) == 0 else {
-            let code = errno
-            unlink(draft)
-            throw SystemErrors.failure("Nothing can listen at \(path)", code)
+        defer { unlink(draft) }
+        guard chmod(draft, 0o600) == 0, let identity = Identity(draft), link(draft, path) == 0 else {
+            throw errno == EEXIST ? Self.taken(path) : SystemErrors.failure("Nothing can listen at \(path)", errno)
         }
         (self.path, self.identity) = (path, identity)
     }
@@ -63,12 +63,15 @@ package struct SocketFile: Sendable {
                 .fileExists, "Nothing can listen at \(path): it is no socket; give a path where there is no file.")
         }
         guard try isDead(path) else {
-            throw PenstockError(
-                .storage, "Another program listens at \(path); stop it, or give another path.")
+            throw Self.taken(path)
         }
         guard unlink(path) == 0 || errno == ENOENT else {
             throw SystemErrors.failure("The socket \(path), where nobody listens, cannot be removed", errno)
         }
+    }
+
+    private static func taken(_ path: String) -> PenstockError {
+        PenstockError(.storage, "Another program listens at \(path); stop it, or give another path.")
     }
 
     /// Whether nobody listens there. Whoever is too busy to answer, or is another user's, is there.

@@ -64,6 +64,18 @@ import Testing
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).isEmpty)
     }
 
+    /// Of two that start at the same moment both may have seen that nobody listens there.
+    @Test func aSocketTakesThePlaceOfNoOther() throws {
+        let first = try StreamSocket.listening(at: .path(path))
+        defer { first.close() }
+        let second = try StreamSocket.listening(at: .path(SocketFile.draft(of: path)))
+        defer { second.close() }
+        let error = #expect(throws: PenstockError.self) { try SocketFile(publishing: path) }
+        #expect(error?.code == .storage && error?.message.contains("Another program listens at \(path)") == true)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == ["s"])
+        #expect(throws: PenstockError.self) { try SocketFile.makeRoom(at: path) }
+    }
+
     @Test func aDeadServersSocketIsTakenOver() async throws {
         let path = path
         // Closed, and left there: as by a server that was killed.
