@@ -167,7 +167,8 @@ final class WorkerRun<Element: Sendable>: Sendable {
         do {
             if let tracing = handle.tracing {
                 try await tracing.process(claimed.message, of: queue.name) {
-                    do { try await handler(delivery) } catch  where error is Suspension
+                    do { try await handler(delivery) } catch
+                        where error is Suspension
                         || error is CancellationError && run.wasAskedToEnd
                     {
                         // Work that waits, or was asked to end, has not failed.

@@ -28,14 +28,15 @@ struct Lines {
         var left = part
         while let end = left.firstIndex(of: UInt8(ascii: "\n")) {
             begun.append(contentsOf: left[..<end])
-            if let problem { return (lines, problem) }
+            // An empty line counts as well, or a body of them would have no end.
+            if let problem = problem(isWhole: true) { return (lines, problem) }
             count += 1
             lines.append(Line(number: count, bytes: begun[...]))
             begun = []
             left = left[(end + 1)...]
         }
         begun.append(contentsOf: left)
-        return (lines, problem)
+        return (lines, problem(isWhole: false))
     }
 
     /// What follows the last line end; `nil` when nothing does.
@@ -46,12 +47,12 @@ struct Lines {
         return Line(number: count, bytes: begun[...])
     }
 
-    /// What is wrong with the line that has begun.
-    private var problem: Problem? {
+    /// What is wrong with the line that has begun, if one has.
+    private func problem(isWhole: Bool) -> Problem? {
         guard begun.count <= lineBytesMax else {
             return Problem(.contentTooLarge, code: "tooLarge", "A line has at most \(lineBytesMax) bytes.")
         }
-        guard count < countMax || begun.isEmpty else {
+        guard count < countMax || begun.isEmpty && !isWhole else {
             return Problem(
                 .contentTooLarge, code: "tooLarge", "A body has at most \(countMax) lines; send the rest in another.")
         }

@@ -29,6 +29,8 @@ struct MessageBatch {
                     if results.isOver { break reading }
                 }
                 if let problem { throw problem }
+                // Parts that are there already would keep the thread from all other clients.
+                await Task.yield()
             }
             if !results.isOver, let line = lines.last() { try await add(line, to: &waiting, &results) }
         } catch let problem as Problem {

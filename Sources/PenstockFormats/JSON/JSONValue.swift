@@ -116,6 +116,7 @@ package enum JSONValue: Equatable {
 
     /// The character that begins at `index` of a text, which is UTF-8 as all texts are.
     private static func scalar(at index: Int, of utf8: UnsafeBufferPointer<UInt8>) -> Unicode.Scalar {
+        if utf8[index] < 0x80 { return Unicode.Scalar(utf8[index]) }
         var iterator = utf8[index...].makeIterator()
         var parser = Unicode.UTF8.ForwardParser()
         guard case .valid(let encoded) = parser.parseScalar(from: &iterator) else { return "\u{FFFD}" }
@@ -132,10 +133,19 @@ package enum JSONValue: Equatable {
         case "\r": bytes += "\\r".utf8
         case "\t": bytes += "\\t".utf8
         default:
+            // Digit by digit: a payload may be 16 MiB of these, and a text for each would take seconds.
             for unit in UTF16.encode(scalar) ?? .init() {
-                let digits = String(unit, radix: 16)
-                bytes += "\\u\(String(repeating: "0", count: 4 - digits.count))\(digits)".utf8
+                bytes.append(UInt8(ascii: "\\"))
+                bytes.append(UInt8(ascii: "u"))
+                bytes.append(digit(unit >> 12))
+                bytes.append(digit(unit >> 8 & 0xF))
+                bytes.append(digit(unit >> 4 & 0xF))
+                bytes.append(digit(unit & 0xF))
             }
         }
+    }
+
+    private static func digit(_ value: UInt16) -> UInt8 {
+        UInt8(truncatingIfNeeded: value) + (value < 10 ? UInt8(ascii: "0") : UInt8(ascii: "a") - 10)
     }
 }

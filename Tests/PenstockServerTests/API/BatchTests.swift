@@ -236,6 +236,16 @@ import Testing
         }
     }
 
+    /// A body of empty lines would have no end otherwise.
+    @Test func emptyLinesCount() async throws {
+        try await TestServer.inMemory { server in
+            let response = try await enqueue(Array(repeating: "", count: 100_000) + ["", ""], server)
+            #expect(response.status == 207)
+            let results = try response.lines()
+            #expect(results.map { $0["line"] as? Int } == [100_001] && results[0]["code"] as? String == "tooLarge")
+        }
+    }
+
     /// The lines before the one too many came in the same part of the body.
     @Test func whatComesBeforeOneLineTooManyIsInLine() async throws {
         try await TestServer.inMemory { server in
