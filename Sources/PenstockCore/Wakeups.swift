@@ -128,7 +128,7 @@ public final class Wakeups: Sendable {
     /// not wait yet looks again.
     ///
     /// - Parameters:
-    ///   - tag: that of the queue that has the messages: who waits for work of another one at the bucket sleeps on. `nil`: it is not
+    ///   - tag: that of the queue that has the messages: a task that waits for work of another one at the bucket sleeps on. `nil`: it is not
     ///     known which queue that is.
     ///   - messages: is told how many messages the tasks that wait for work can take, and says for how many to wake.
     /// - Returns: how many messages those can take that were woken for work.

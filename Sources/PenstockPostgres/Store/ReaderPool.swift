@@ -9,6 +9,8 @@ final class ReaderPool: Sendable {
     private struct State {
         var idle: [Reader] = []
         var isClosed = false
+        /// Why the last reading failed, if the server was away. It has answered nobody since.
+        var away: ServerError?
     }
 
     /// Handed from thread to thread, and used by one at a time.
@@ -35,16 +37,21 @@ final class ReaderPool: Sendable {
     /// - Throws: `unreachable` some seconds after the server went away; `busy` when those who read before do not end.
     func read(_ body: @escaping @Sendable (Connection) throws -> Void) async throws {
         try await SystemThread.run { [self] in
-            let start = ContinuousClock.now
-            guard places.wait(timeout: .now() + .microseconds(Int(sessions.busyMax.wholeMicroseconds))) == .success
-            else {
-                throw PenstockError(
-                    .busy, "\(sessions.address.description) does not answer those who read; make the call again.")
+            let end = ContinuousClock.now + min(Self.awayMax, sessions.busyMax)
+            // Callers that find the server away hold their places for seconds; whoever comes behind them need not find out again.
+            let patience = away == nil ? sessions.busyMax : min(Self.awayMax, sessions.busyMax)
+            guard places.wait(timeout: .now() + .microseconds(Int(patience.wholeMicroseconds))) == .success else {
+                throw away.map { ServerFailures.translated($0, sessions.address) }
+                    ?? PenstockError(
+                        .busy, "\(sessions.address.description) does not answer those who read; make the call again.")
             }
             defer { places.signal() }
             do {
-                try readOften(body, until: start + min(Self.awayMax, sessions.busyMax))
+                if let away, .now >= end { throw away }
+                try readOften(body, until: end)
+                state.withLock { $0.away = nil }
             } catch {
+                if let error = error as? ServerError, error.isLost { state.withLock { $0.away = error } }
                 throw ServerFailures.translated(error, sessions.address)
             }
         }
@@ -66,6 +73,8 @@ final class ReaderPool: Sendable {
             }
         }
     }
+
+    private var away: ServerError? { state.withLock { $0.away } }
 
     private var isClosed: Bool { state.withLock { $0.isClosed } }
 

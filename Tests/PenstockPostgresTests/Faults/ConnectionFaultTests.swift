@@ -138,6 +138,31 @@ struct ConnectionFaultTests {
         try await store.close()
     }
 
+    /// Those who come behind others that have found out do not all find out again, one after the other.
+    @Test func manyWhoReadFromASilentServerHearOfItTogether() async throws {
+        let server = try PostgresServer.shared.get()
+        let relay = try Relay(to: server.socketPath)
+        let store = try await PostgresStore.open(
+            url: url.replacing(/\?host=[^&]*/, with: "?host=127.0.0.1").appending("&port=\(relay.port)"))
+        try await store.configure(queue, .create(QueuePolicy(), ifAbsent: true))
+        relay.standStill(true)
+        let start = ContinuousClock.now
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for _ in 1...20 {
+                group.addTask {
+                    let error = await #expect(throws: PenstockError.self) { try await store.status(of: nil) }
+                    #expect(error?.code == .unreachable)
+                }
+            }
+            try await group.waitForAll()
+        }
+        // The first four find out, in ten seconds at most; the others wait for them.
+        #expect(ContinuousClock.now - start < .seconds(20))
+        relay.standStill(false)
+        #expect(try await store.status(of: nil).queues.map(\.name) == [queue])
+        try await store.close()
+    }
+
     @Test func aRefusedConnectionSaysWhyAndHasNoPassword() async throws {
         let absent = url.replacing("penstock@/postgres", with: "penstock:secretword@/nothere")
         let failure = await #expect(throws: PenstockError.self) { try await PostgresStore.open(url: absent) }
