@@ -127,32 +127,20 @@ public final class Wakeups: Sendable {
     /// messages that `messages` says there are, first come first served. The others sleep on; a task that has a token and does
     /// not wait yet looks again.
     ///
-    /// - Parameters:
-    ///   - tag: that of the queue that has the messages: a task that waits for work of another one at the bucket sleeps on. `nil`: it is not
-    ///     known which queue that is.
-    ///   - messages: is told how many messages the tasks that wait for work can take, and says for how many to wake.
-    /// - Returns: how many messages those can take that were woken for work.
-    @discardableResult
-    package func ring(at bucket: Int, tag: UInt16? = nil, messages: (_ room: Int) -> Int) -> Int {
-        let (woken, room) = state.withLock { state in
+    /// - Parameter messages: is told how many messages the tasks that wait for work can take, and says for how many to wake.
+    package func ring(at bucket: Int, messages: (_ room: Int) -> Int) {
+        let woken = state.withLock { state in
             state.ring(for: .work, at: bucket)
-            let working = (state.sleepers[bucket] ?? [:]).filter { _, sleeper in
-                sleeper.awaited == .work && (tag == nil || sleeper.tag == nil || sleeper.tag == tag)
-            }
-            let wanted = messages(working.values.reduce(0) { $0 + $1.room })
+            let working = (state.sleepers[bucket] ?? [:]).filter { $0.value.awaited == .work }
+            var left = messages(working.values.reduce(0) { $0 + $1.room })
             var woken = state.take(for: .room, at: bucket)
-            var room = 0
-            // Of very many most often one is woken.
-            let first = wanted > 0 ? working.min { $0.key < $1.key } : nil
-            let inTurn = first.map { $0.value.room >= wanted ? [$0] : working.sorted { $0.key < $1.key } } ?? []
-            for (id, sleeper) in inTurn where room < wanted {
-                room += sleeper.room
+            for (id, sleeper) in working.sorted(by: { $0.key < $1.key }) where left > 0 {
+                left -= sleeper.room
                 if let sleeper = state.remove(id, at: bucket) { woken.append(sleeper) }
             }
-            return (woken, room)
+            return woken
         }
         for sleeper in woken { sleeper.resume(.success(())) }
-        return room
     }
 
     /// Wakes all tasks that wait for anything but work, wherever.
@@ -183,8 +171,7 @@ public final class Wakeups: Sendable {
     ///   - room: how many messages the caller claims when it is woken. Nobody else is woken for these.
     /// - Throws: `CancellationError` when the task is cancelled first.
     public func waitForWork(in queue: QueueName, after token: Token, room: Int = 1) async throws {
-        try await wait(
-            at: RingBucket.of(queue), after: token, for: .work, room: max(room, 1), tag: RingBucket.tag(of: queue))
+        try await wait(at: RingBucket.of(queue), after: token, for: .work, room: max(room, 1))
     }
 
     /// Has `woken` called, once, when ``waitForWork(in:after:room:)`` would return: for a caller that waits for other
@@ -198,7 +185,7 @@ public final class Wakeups: Sendable {
         let (call, watchers) = state.withLock { state -> (Call?, [Waiter<Void>]) in
             if state.lastRing(for: .work, at: bucket) > token.ring { return (nil, []) }
             let id = state.takeID()
-            let sleeper = Sleeper(awaited: .work, room: max(room, 1), tag: RingBucket.tag(of: queue)) { _ in woken() }
+            let sleeper = Sleeper(awaited: .work, room: max(room, 1)) { _ in woken() }
             return (Call(bucket: bucket, id: id), state.add(sleeper, id, at: bucket))
         }
         if call == nil { woken() } else { sleepBegins?(.work, bucket) }
@@ -213,13 +200,9 @@ public final class Wakeups: Sendable {
 
     /// Returns when `bucket` has been rung for `change`, or one that comes after that, after `token` was taken.
     ///
-    /// - Parameters:
-    ///   - room: how many messages the caller takes, if it waits for work.
-    ///   - tag: that of the queue of which it takes them.
+    /// - Parameter room: how many messages the caller takes, if it waits for work.
     /// - Throws: `CancellationError` when the task is cancelled first.
-    package func wait(
-        at bucket: Int, after token: Token, for change: Change, room: Int = 0, tag: UInt16? = nil
-    ) async throws {
+    package func wait(at bucket: Int, after token: Token, for change: Change, room: Int = 0) async throws {
         if change < .work, let listenForNews, !listensForNews.exchange(true, ordering: .relaxed) { listenForNews() }
         let id = state.withLock { $0.takeID() }
         try await withTaskCancellationHandler {
@@ -227,7 +210,7 @@ public final class Wakeups: Sendable {
                 let (result, watchers): (Result<Void, any Error>?, [Waiter<Void>]) = state.withLock { state in
                     if Task.isCancelled { return (.failure(CancellationError()), []) }
                     if state.lastRing(for: change, at: bucket) > token.ring { return (.success(()), []) }
-                    let sleeper = Sleeper(awaited: change, room: room, tag: tag) { continuation.resume(with: $0) }
+                    let sleeper = Sleeper(awaited: change, room: room) { continuation.resume(with: $0) }
                     return (nil, state.add(sleeper, id, at: bucket))
                 }
                 if let result { continuation.resume(with: result) } else { sleepBegins?(Bell(change), bucket) }

@@ -4,16 +4,11 @@ extension Wakeups {
         let awaited: Change
         /// How many messages it can take: no more than a claim gives, so that the room of all of them can be added up.
         let room: Int
-        /// Tells the queue of whoever waits for work from most others at its bucket; `nil`: it waits for something else.
-        let tag: UInt16?
         /// What is done when it is woken, or when its wait is cancelled.
         let resume: @Sendable (Result<Void, any Error>) -> Void
 
-        init(
-            awaited: Change, room: Int, tag: UInt16? = nil,
-            resume: @escaping @Sendable (Result<Void, any Error>) -> Void
-        ) {
-            (self.awaited, self.tag) = (awaited, tag)
+        init(awaited: Change, room: Int, resume: @escaping @Sendable (Result<Void, any Error>) -> Void) {
+            self.awaited = awaited
             self.room = min(room, Limits.batchCountMax)
             self.resume = resume
         }

@@ -132,22 +132,6 @@ import Testing
         }
     }
 
-    /// Two queues may ring at one bucket, and whoever waits for the other one has no use for the messages.
-    @Test func workOfOneQueueWakesNobodyWhoWaitsForAnother() async throws {
-        let bucket = RingBucket.of(jobs)
-        let other = try #require(
-            (0..<100_000).lazy.map { QueueName(stored: "\($0)") }.first {
-                RingBucket.of($0) == bucket && RingBucket.tag(of: $0) != RingBucket.tag(of: jobs)
-            })
-        let (called, calledOther) = (Tally(), Tally())
-        _ = bell.callForWork(in: other, after: bell.token(for: other), room: 1) { calledOther.add() }
-        for _ in 1...3 { _ = bell.callForWork(in: jobs, after: bell.token(for: jobs), room: 2) { called.add() } }
-        #expect(bell.ring(at: bucket, tag: RingBucket.tag(of: jobs)) { min($0, 3) } == 4)
-        #expect((called.count, calledOther.count) == (2, 0))
-        #expect(bell.ring(at: bucket, tag: RingBucket.tag(of: other)) { min($0, 3) } == 1)
-        #expect((called.count, calledOther.count) == (2, 1))
-    }
-
     /// Whatever somebody far away says of its room, others go on.
     @Test func roomWithoutEndIsNoHarm() async throws {
         let queue = QueueName(stored: "q")

@@ -31,23 +31,6 @@ import Testing
         for store in stores { try await store.close() }
     }
 
-    /// A server has a claim waiting for each of its workers, and a message is for one of them.
-    @Test func aMessageWakesOneOfThoseWhoWaitInItsOwnProcess() async throws {
-        let store = try await SQLiteStore.openWithJobs(path)
-        let called = Tally()
-        let token = store.changes.token(for: .jobs)
-        for _ in 1...5 { _ = store.changes.callForWork(in: .jobs, after: token, room: 1) { called.add() } }
-        for woken in 1...2 {
-            try await store.put(.text("\(woken)"))
-            try await eventually { called.count >= woken }
-            #expect(called.count == woken && store.changes.waiterCount == 5 - woken)
-        }
-        // What concerns the queue itself is for all.
-        try await store.configure(.jobs, .pause)
-        try await eventually { called.count == 5 }
-        try await store.close()
-    }
-
     /// Takes the next message of `queue`, and sleeps until there is one: token, look, wait.
     private static func receive(_ queue: QueueName, _ store: SQLiteStore) async throws -> String {
         while true {

@@ -52,12 +52,7 @@ package final class Doorbell: Sendable {
         let rings = rings.map { bucket, ring in
             var rest = ring
             if ring.isForAll { wakeups.notices.ring(at: bucket) }
-            // A server may have a thousand claims waiting here, and what comes is one's.
-            let room =
-                ring.isForAll || ring.messages == 0
-                ? wakeups.ringAll(at: bucket, for: ring.change)
-                : wakeups.ring(at: bucket, tag: ring.tag) { min($0, ring.messages) }
-            rest.messages = max(0, ring.messages - room)
+            rest.messages = max(0, ring.messages - wakeups.ringAll(at: bucket, for: ring.change))
             return (bucket: bucket, ring: rest)
         }
         let areAttended = rings.allSatisfy { attendedTag(at: $0) == $1.tag && !$1.isForAll }

@@ -77,12 +77,6 @@ enum Arriving {
         try write(batch.upTo, of: moveID, in: transaction)
     }
 
-    /// Notes once more that the move has come just so far: the flush of this row is one of all rows before it.
-    static func requireAll(_ moveID: String, at place: CopyBatch.Place, in transaction: Transaction) throws {
-        _ = try self.place(of: moveID, at: place, in: transaction)
-        try write(place, of: moveID, in: transaction)
-    }
-
     /// What comes with the opening of the queues.
     struct Opening: Sendable {
         /// Of the source, for the limits.
@@ -96,6 +90,16 @@ enum Arriving {
                 try CopiedTable.cascade.row($0)
             }
         }
+    }
+
+    /// Notes once more that the move has come just so far: the flush of this row is one of all rows before it. What would be in the way of
+    /// the opening is said while the source can still be opened without the target.
+    static func requireAll(
+        _ moveID: String, at place: CopyBatch.Place, _ opening: Opening, _ target: String, in transaction: Transaction
+    ) throws {
+        _ = try self.place(of: moveID, at: place, in: transaction)
+        try opening.settings.refuseLimits(target, transaction.connection)
+        try write(place, of: moveID, in: transaction)
     }
 
     /// Opens the queues.

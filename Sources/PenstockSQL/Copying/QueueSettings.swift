@@ -62,7 +62,7 @@ struct QueueSettings: Sendable {
     }
 
     /// Throws `queueExists` when a target has a limit of the same name and another count.
-    private func refuseLimits(_ target: String, _ connection: Connection) throws {
+    func refuseLimits(_ target: String, _ connection: Connection) throws {
         for (name, count) in try connection.all(Self.selectLimits, read: { ($0.text(0) ?? "", $0.integer(1)) }) {
             if let limit = limits.first(where: { $0.name == name }), limit.count != count {
                 throw PenstockError(

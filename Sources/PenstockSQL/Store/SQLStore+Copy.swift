@@ -75,7 +75,7 @@ extension SQLStore {
         let opening = try await core.read { try Arriving.Opening($0) }
         // The batches were not flushed, and the source is not to say that it was left for rows which are on no disk.
         try await target.core.writer.perform(durability: .powerLoss) {
-            try Arriving.requireAll(moveID, at: place, in: $0)
+            try Arriving.requireAll(moveID, at: place, opening, copy.target, in: $0)
         }
         // From here on nobody opens the source who has not closed the target.
         if !isMoved { try await markMoved(moveID) }
@@ -129,14 +129,17 @@ extension SQLStore {
                 "The queues go, or have gone, to \(departure.target), not to the store that is named; name that one, or none."
             )
         }
-        if let departure, try await isOpen(departure.moveID, in: target) { throw Arriving.finished }
         let abandoned = try await removeAbandoned(from: sourceID, besides: nil, in: target)
         try await core.afterStep?()
-        // A move that had not come to the target as it was looked at may have gone all the way by now, unless it had been there before.
-        let closedThere = departure.flatMap {
-            $0.phase == .moved || abandoned.contains($0.moveID) ? $0.moveID : nil
+        // What was not given up just now was finished before, or has not come to the target yet, and may go all the way from now on. Of one
+        // that had moved before all that the target will ever say of it is there by now.
+        var closedThere: String?
+        if let departure {
+            let wasGivenUp = abandoned.contains(departure.moveID)
+            if !wasGivenUp, try await isOpen(departure.moveID, in: target) { throw Arriving.finished }
+            if wasGivenUp || departure.phase == .moved { closedThere = departure.moveID }
         }
-        let cancelled = try await core.writer.perform(durability: .powerLoss, duringMove: .all) {
+        let cancelled = try await core.writer.perform(durability: .powerLoss, duringMove: .all) { [closedThere] in
             try Leaving.open(closedThere: closedThere, in: $0)
         }
         try await core.afterStep?()
