@@ -91,7 +91,8 @@ extension DurableBufferStateMachine {
             waiting = max(0, waiting - count)
         } else {
             if answer.unmet > 0 || answer.surplus > 0 { waiting = operations.waitingInTheEnd }
-            mustRecount = mustRecount || isShort && operations.stored > 0
+            let isUnknown = operations.stored > 0 && (operations.stored != knownOut || isClogged)
+            mustRecount = mustRecount || isShort && isUnknown
         }
         assign()
         return askForMore()
@@ -100,6 +101,7 @@ extension DurableBufferStateMachine {
     /// So many messages wait in the store.
     mutating func recounted(_ stored: Int) -> [Action] {
         mustRecount = false
+        knownOut = stored
         operations.stored = stored
         waiting = operations.waitingInTheEnd
         assign()
@@ -124,6 +126,7 @@ extension DurableBufferStateMachine {
     mutating func looksAgain() -> [Action] {
         isKnownEmpty = false
         isCounted = false
+        knownOut = nil
         offersAgain = operations.isBlocked
         operations.isBlocked = false
         return []

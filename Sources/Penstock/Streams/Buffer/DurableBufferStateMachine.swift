@@ -64,6 +64,9 @@ struct DurableBufferStateMachine<Value: Sendable, Puller: Sendable>: Sendable {
     /// Whether a claim found less than was thought to wait: others have it, or it waits for its time. The store is asked which, as what
     /// others have taken has no place any more: a buffer that went on counting it would overflow with places free.
     var mustRecount = false
+    /// How much the last count found, of which a claim had given nothing; `nil`: something has changed in the queue since. While no more
+    /// and no less is left, as when something is put off for an hour, the store is not asked again for each value that passes.
+    var knownOut: Int?
     /// Whether a value that found no room is to be offered once more.
     var offersAgain = false
     /// Whether the queue was found to be not at its end, and nothing has changed since.
@@ -183,7 +186,7 @@ struct DurableBufferStateMachine<Value: Sendable, Puller: Sendable>: Sendable {
     }
 
     /// Whether what waits has all places, and a value that downstream asks for finds none on its way.
-    private var isClogged: Bool { waiting >= rules.size }
+    var isClogged: Bool { waiting >= rules.size }
 
     /// Has what waits and is asked for claimed.
     mutating func assign() {

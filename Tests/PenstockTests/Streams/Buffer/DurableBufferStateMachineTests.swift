@@ -241,6 +241,29 @@ import Testing
         #expect(machine.claimed(1, isShort: true).map(\.text) == ["ask 5"])
     }
 
+    /// A count is a look at the store, and every value that passes has a claim that finds less than it could take.
+    @Test func whatIsPutOffIsCountedOnce() {
+        var machine = Machine(.init(size: 4, prefetch: .keepFull, whenFull: .dropNewest))
+        _ = machine.request(100)
+        _ = machine.opened(waiting: 1, isPaused: false)
+        _ = machine.nextStep()
+        _ = machine.claimed(0, isShort: true)
+        #expect(machine.nextStep().step.text == "recount")
+        _ = machine.recounted(1)
+        for value in 1...3 {
+            #expect(machine.nextStep().step.text == "watch")
+            _ = machine.arrived(value, bytes: 1)
+            #expect(machine.nextStep().step.text.hasPrefix("enqueue [\(value)]"))
+            _ = machine.enqueued(accepted: 1, net: 1)
+            _ = machine.claimed(1, isShort: true)
+        }
+        // Others may have taken it.
+        _ = machine.looksAgain()
+        #expect(machine.nextStep().step.text.hasPrefix("claim"))
+        _ = machine.claimed(0, isShort: true)
+        #expect(machine.nextStep().step.text == "recount")
+    }
+
     /// A store ends a claim early when the payloads are many bytes.
     @Test func aClaimThatStopsShortLeavesTheRestWaiting() {
         var machine = Machine(.init(size: 4, prefetch: .keepFull, whenFull: .dropNewest))
