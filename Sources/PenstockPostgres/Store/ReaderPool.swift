@@ -51,7 +51,8 @@ final class ReaderPool: Sendable {
                 try readOften(body, until: end)
                 state.withLock { $0.away = nil }
             } catch {
-                if let error = error as? ServerError, error.isLost { state.withLock { $0.away = error } }
+                let lost = (error as? ServerError).flatMap { $0.isLost ? $0 : nil }
+                state.withLock { $0.away = lost }
                 throw ServerFailures.translated(error, sessions.address)
             }
         }

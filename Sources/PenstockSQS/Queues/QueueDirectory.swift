@@ -9,6 +9,8 @@ final class QueueDirectory: Sendable {
     private static let keptFor = Duration.seconds(1)
     private static let keptMax = 1000
     private static let triesMax = 20
+    /// So many queues are asked one by one; more are asked for together, with all others.
+    private static let fewSources = 5
 
     private struct Kept<Value: Sendable>: Sendable {
         var value: Value
@@ -91,10 +93,14 @@ final class QueueDirectory: Sendable {
     }
 
     /// How many dead letters the queues have whose dead-letter queue this one is. Which these are is a second old at most, as settings
-    /// are; of how many they have each is asked alone, so that a look at one queue costs nothing for all the others.
+    /// are; of how many they have each of a few is asked alone, so that a look at one queue costs nothing for all the others.
     func deadOfSources(of queue: QueueName) async throws -> Int {
+        let sources = try await sources(of: queue)
+        if sources.count > Self.fewSources {
+            return try await self.sources(of: queue, anew: true).reduce(0) { $0 + $1.depths.dead }
+        }
         var count = 0
-        for known in try await sources(of: queue) {
+        for known in sources {
             if let source = try await find(known.name), source.isSource(of: queue) { count += source.depths.dead }
         }
         return count
