@@ -167,14 +167,14 @@ final class WorkerRun<Element: Sendable>: Sendable {
         do {
             if let tracing = handle.tracing {
                 try await tracing.process(claimed.message, of: queue.name) {
-                    do { try await handler(delivery) } catch
-                        where error is Suspension
-                        || error is CancellationError && run.wasAskedToEnd
-                    {
+                    do {
+                        try await handler(delivery)
+                        return nil
+                    } catch {
                         // Work that waits, or was asked to end, has not failed.
-                        return error
+                        if error is Suspension || error is CancellationError && run.wasAskedToEnd { return error }
+                        throw error
                     }
-                    return nil
                 }
             } else {
                 try await handler(delivery)

@@ -61,7 +61,7 @@ extension Visit {
         if let name = site.name { fields["badge"] = name }
         if let said, !said.isEmpty { fields["said"] = said }
         if let move { fields["moved"] = "\(move.statement)." }
-        // Whoever is told of no change has nothing to follow.
+        // A visitor who may look at no queue is told of no change, and his page asks for none.
         if let mark = freshness.mark, principal.scopes.contains(.read) { fields["live"] = ["of": mark] }
         if context.isKnown {
             fields["navigation"] = Section.allCases.filter(mayRead).map { item -> Fields in

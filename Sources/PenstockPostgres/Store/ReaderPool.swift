@@ -37,9 +37,10 @@ final class ReaderPool: Sendable {
     /// - Throws: `unreachable` some seconds after the server went away; `busy` when those who read before do not end.
     func read(_ body: @escaping @Sendable (Connection) throws -> Void) async throws {
         try await SystemThread.run { [self] in
-            let end = ContinuousClock.now + min(Self.awayMax, sessions.busyMax)
-            // Callers that find the server away hold their places for seconds; whoever comes behind them need not find out again.
-            let patience = away == nil ? sessions.busyMax : min(Self.awayMax, sessions.busyMax)
+            let awayMax = min(Self.awayMax, sessions.busyMax)
+            let end = ContinuousClock.now + awayMax
+            // Callers that find the server away hold their places for seconds; a caller behind them need not find out again.
+            let patience = away == nil ? sessions.busyMax : awayMax
             guard places.wait(timeout: .now() + .microseconds(Int(patience.wholeMicroseconds))) == .success else {
                 throw away.map { ServerFailures.translated($0, sessions.address) }
                     ?? PenstockError(

@@ -30,7 +30,7 @@ package struct SocketFile: Sendable {
     package static func draft(of path: String) -> String { path + "~" }
 
     /// Has the socket that is at the draft's path take its place, its owner's alone. It is there at once, with its mode, and takes the
-    /// place of no other: one that has come since ``makeRoom(at:)`` is somebody's who listens there.
+    /// place of no other: at one that has come since ``makeRoom(at:)`` another server listens.
     ///
     /// - Throws: `PenstockError` when the system does not do that, with code `storage` when the place is taken.
     package init(publishing path: String) throws(PenstockError) {

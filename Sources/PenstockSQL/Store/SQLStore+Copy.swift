@@ -12,7 +12,7 @@ public import PenstockCore
 ///
 /// The source is closed before anything is in the target, and both are never open: whoever cancels the move while it is under way ends
 /// it, as each step looks whether the source is still closed by it, and the target opens last. Once the source says that it has moved
-/// nobody opens it who has not closed the target first, for the target may be about to open.
+/// only a caller opens it who has closed the target first, for the target may be about to open.
 extension SQLStore {
     /// Copies all queues into `target`, and closes this store for producers and workers before it begins. It can be interrupted in any
     /// way and called again.
@@ -77,7 +77,7 @@ extension SQLStore {
         try await target.core.writer.perform(durability: .powerLoss) {
             try Arriving.requireAll(moveID, at: place, opening, copy.target, in: $0)
         }
-        // From here on nobody opens the source who has not closed the target.
+        // From here on a caller that cancels has to close the target before it opens the source.
         if !isMoved { try await markMoved(moveID) }
         try await core.read { try Leaving.requireLeft(moveID, $0) }
         try await core.afterStep?()
