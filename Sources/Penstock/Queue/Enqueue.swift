@@ -114,7 +114,7 @@ extension Queue where Element == [UInt8] {
     public func enqueue(
         _ messages: [NewMessage], durability: Durability? = nil, timeout: Duration? = nil
     ) async throws -> [Receipt] {
-        try await accept(codec.chain.isEmpty ? messages : messages.map(codec.chain.coded), durability, timeout)
+        try await accept(try coded(messages), durability, timeout)
     }
 
     /// The same for somebody who may lose the right to it while he waits for room.
@@ -124,8 +124,11 @@ extension Queue where Element == [UInt8] {
     package func enqueue(
         _ messages: [NewMessage], asking mayOffer: @Sendable () throws -> Void
     ) async throws -> [Receipt] {
-        try await accept(
-            codec.chain.isEmpty ? messages : messages.map(codec.chain.coded), nil, nil, asking: mayOffer)
+        try await accept(try coded(messages), nil, nil, asking: mayOffer)
+    }
+
+    private func coded(_ messages: [NewMessage]) throws -> [NewMessage] {
+        try codec.chain.isEmpty ? messages : messages.map(codec.chain.coded)
     }
 }
 

@@ -15,6 +15,17 @@ import Testing
         try await TestServer.run(store: PenstockStore(TestDatabase().open()), body)
     }
 
+    /// Both died in the queue `mail`, whose dead-letter queue is `dead`, and are still where they died.
+    private func withTwoDeadLetters(_ body: @escaping @Sendable (TestServer) async throws -> Void) async throws {
+        try await withServer { server in
+            _ = try await server.sqsQueue("dead")
+            _ = try await server.sqsQueue("mail", withDeadLettersIn: "dead")
+            try await send("1", "2", to: "mail", server)
+            try await server.sqsFail("mail")
+            try await body(server)
+        }
+    }
+
     private func send(_ bodies: String..., to queue: String, _ server: TestServer) async throws {
         for body in bodies { try await server.sqs("SendMessage", ["QueueUrl": queue, "MessageBody": body]) }
     }
@@ -64,11 +75,7 @@ import Testing
     /// Neither the letters nor what waits in their queue may be lost by a move that finds no room.
     @Test(arguments: [OverflowPolicy.dropNewest, .dropOldest, .fail])
     func aMoveTakesNoMoreLettersThanHaveRoom(_ whenFull: OverflowPolicy) async throws {
-        try await withServer { server in
-            _ = try await server.sqsQueue("dead")
-            _ = try await server.sqsQueue("mail", withDeadLettersIn: "dead")
-            try await send("1", "2", to: "mail", server)
-            try await server.sqsFail("mail")
+        try await withTwoDeadLetters { server in
             // Both are brought over, and stay.
             #expect(try await server.sqsFail("dead").count == 2)
             try await bound(mail, to: 2, whenFull, server)
@@ -90,11 +97,7 @@ import Testing
     /// Letters that nobody has received are still where they died, and go back in line there.
     @Test(arguments: [OverflowPolicy.dropNewest, .dropOldest, .fail])
     func aMoveTakesNoMoreLettersThanHaveRoomFromWhereTheyDied(_ whenFull: OverflowPolicy) async throws {
-        try await withServer { server in
-            _ = try await server.sqsQueue("dead")
-            _ = try await server.sqsQueue("mail", withDeadLettersIn: "dead")
-            try await send("1", "2", to: "mail", server)
-            try await server.sqsFail("mail")
+        try await withTwoDeadLetters { server in
             try await bound(mail, to: 2, whenFull, server)
             try await send("new", to: "mail", server)
             let task = try await move(server)
@@ -113,11 +116,7 @@ import Testing
     /// A server that was killed between the copying and the discarding of a letter leaves both, and the copy may be dropped before the
     /// next look. That is no word on room.
     @Test func aCopyThatWasDroppedStopsNoOtherLetter() async throws {
-        try await withServer { server in
-            _ = try await server.sqsQueue("dead")
-            _ = try await server.sqsQueue("mail", withDeadLettersIn: "dead")
-            try await send("1", "2", to: "mail", server)
-            try await server.sqsFail("mail")
+        try await withTwoDeadLetters { server in
             let letters = try await server.store.storage.messages(MessageQuery(queue: mail, states: [.dead])).records
             let first = try #require(letters.first)
             try await bound(dead, to: 1, .dropOldest, server)
