@@ -90,7 +90,7 @@ struct HostTests {
         var heard: [String] = []
         try await eventually {
             try far.run("SELECT 1")
-            heard += far.notifications().map(\.payload)
+            heard += far.notifications(reads: true).map(\.payload)
             return !heard.isEmpty
         }
         let bucket = RingBucket.of(jobs)

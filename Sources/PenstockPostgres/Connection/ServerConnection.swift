@@ -99,8 +99,10 @@ final class ServerConnection {
         return error
     }
 
-    /// The descriptor to wait on.
+    /// The descriptor to wait on, unless ``hasUnread``.
     var socket: Int32 { PQsocket(connection) }
+    /// Whether there is something to read without a wait.
+    var hasUnread: Bool { UnreadTLS.isThere(for: connection) }
     var serverVersion: Int { Int(PQserverVersion(connection)) }
     var processID: Int32 { PQbackendPID(connection) }
     var isLost: Bool { isAbandoned || PQstatus(connection) != CONNECTION_OK }
@@ -187,8 +189,10 @@ final class ServerConnection {
     }
 
     /// The notifications that have come.
-    func notifications() -> [(channel: String, payload: String, isOwn: Bool)] {
-        PQconsumeInput(connection)
+    ///
+    /// - Parameter reads: whether to look for more than what has come with answers.
+    func notifications(reads: Bool) -> [(channel: String, payload: String, isOwn: Bool)] {
+        if reads { PQconsumeInput(connection) }
         var found: [(String, String, Bool)] = []
         while let notify = PQnotifies(connection) {
             defer { PQfreemem(notify) }
@@ -255,6 +259,10 @@ final class ServerConnection {
             guard left > 0 else {
                 isAbandoned = true
                 throw Self.silence
+            }
+            if hasUnread {
+                if PQconsumeInput(connection) == 0 { return }
+                continue
             }
             let events = POLLIN | (unsent == 0 ? 0 : POLLOUT)
             var watched = pollfd(fd: PQsocket(connection), events: Int16(events), revents: 0)

@@ -150,6 +150,7 @@ final class ServerBell: Sendable {
         var nextCount = ContinuousClock.now
         var restEnd = ContinuousClock.now
         var commitCount: UInt64?
+        var isReadable = true
         while true {
             if !hears, mustHear {
                 try server.run(
@@ -177,7 +178,7 @@ final class ServerBell: Sendable {
             isGood()
             if isStopping { return }
             var isOwnHost = false
-            for notification in server.notifications() {
+            for notification in server.notifications(reads: isReadable) {
                 if notification.isOwn || host != nil && notification.payload.hasPrefix(mark) {
                     isOwnHost = true
                 } else {
@@ -213,8 +214,9 @@ final class ServerBell: Sendable {
                 try server.run("SELECT 1")
                 lastQuestion = .now
             }
-            if state.withLock({ $0.rings.isEmpty }) {
-                pipe.wait(or: server.socket, for: waits ? nextLook - .now : Self.pingEvery)
+            isReadable = server.hasUnread
+            if !isReadable, state.withLock({ $0.rings.isEmpty }) {
+                isReadable = pipe.wait(or: server.socket, for: waits ? nextLook - .now : Self.pingEvery)
             }
         }
     }

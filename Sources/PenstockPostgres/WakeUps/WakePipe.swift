@@ -38,15 +38,20 @@ final class WakePipe: Sendable {
     /// Returns when it is woken, when there is something to read from `socket`, or after `duration`.
     ///
     /// - Parameter socket: `-1`: there is none.
-    func wait(or socket: Int32 = -1, for duration: Duration) {
+    /// - Returns: whether there may be something to read from `socket`.
+    @discardableResult
+    func wait(or socket: Int32 = -1, for duration: Duration) -> Bool {
         var watched = [
             pollfd(fd: reading, events: Int16(POLLIN), revents: 0),
             pollfd(fd: socket, events: Int16(POLLIN), revents: 0),
         ]
         _ = poll(&watched, 2, Int32(max(0, duration.wholeMicroseconds + 999) / 1000))
-        // In this order: a wake before the byte is gone is seen by the caller, who looks now, and one after that puts another byte.
-        var bytes = [UInt8](repeating: 0, count: 16)
-        while read(reading, &bytes, bytes.count) > 0 {}
-        isWoken.withLock { $0 = false }
+        if watched[0].revents != 0 {
+            // In this order: a wake before the byte is gone is seen by the caller, who looks now, and one after that puts another byte.
+            var byte: UInt8 = 0
+            _ = read(reading, &byte, 1)
+            isWoken.withLock { $0 = false }
+        }
+        return watched[1].revents != 0
     }
 }
