@@ -59,7 +59,10 @@ enum Dialect {
             text = text.replacing(#/AND (marks & \d+) (AND|ORDER)/#) { "AND \($0.output.1) <> 0 \($0.output.2)" }
         }
         if has("json_") {
-            if has("header.type") { text = text.replacing("json_each(", with: "penstock_json_members(") }
+            // Headers are looked at by their names, and lists of numbers are called `listed`.
+            if has("header.type") {
+                text = text.replacing(#/\bjson_each\((?!\?1\) AS listed)/#, with: "penstock_json_members(")
+            }
             text = text.replacing("json_each(", with: "penstock_json_each(")
             text = text.replacing("json_object(", with: "json_build_object(")
         }

@@ -1,7 +1,7 @@
 import Foundation
 import PenstockCore
 
-/// Looks at one message after the other for what no index tells of it: its group, and what a filter asks for.
+/// Looks at messages for what no index tells of it: its group, and what a filter asks for.
 struct MessageLook {
     private let connection: Connection
     private let group: String?
@@ -23,30 +23,34 @@ struct MessageLook {
         var payloadBytes: Int
     }
 
-    /// Looks at a message; `nil` when the log does not have it.
-    func look(at sequence: Int64) throws -> Sight? {
+    /// Looks at messages. Those that the log does not have are not among what was seen.
+    func look(at sequences: [Int64]) throws -> [Int64: Sight] {
         let statement = try connection.statement(Self.look)
         defer { statement.reset() }
-        statement.bind(sequence, at: 1)
+        statement.bind(SequenceList(sequences).json, at: 1)
         statement.bind(Value(group), at: 2)
         statement.bind(Value(filter.uniqueKey), at: 3)
         statement.bind(Value(headers), at: 4)
         if let part = filter.payloadContains { statement.bind(Array(part.utf8), at: 5) }
         if let part = filter.errorContains { statement.bind(part, at: 6) }
         statement.bind(Int64(filter.signature == nil ? 0 : 1), at: 7)
-        guard try statement.step() else { return nil }
-        var sight = Sight(passes: statement.integer(1) != 0, payloadBytes: Int(statement.integer(0)))
-        if sight.passes, let wanted = filter.signature {
-            sight.passes = try LastError.signature(of: statement, reason: 2, error: 3) == wanted
+        var seen: [Int64: Sight] = [:]
+        seen.reserveCapacity(sequences.count)
+        while try statement.step() {
+            var sight = Sight(passes: statement.integer(2) != 0, payloadBytes: Int(statement.integer(1)))
+            if sight.passes, let wanted = filter.signature {
+                sight.passes = try LastError.signature(of: statement, reason: 3, error: 4) == wanted
+            }
+            seen[statement.integer(0)] = sight
         }
-        return sight
+        return seen
     }
 
     // SQLite asks what stands first in each condition first, and reads no payload that it does not have to. By their bytes payloads
     // and errors are looked through, as an error may hold zero bytes. Of headers that are no JSON none is found.
     private static let look = Query(
         """
-        SELECT length(log.payload),
+        SELECT log.sequence, length(log.payload),
             (CAST(?2 AS TEXT) IS NULL OR log.group_key IS ?2)
             AND (CAST(?3 AS TEXT) IS NULL OR log.unique_key IS ?3)
             AND (CAST(?4 AS TEXT) IS NULL OR CASE WHEN json_valid(log.headers) THEN NOT EXISTS (
@@ -58,7 +62,7 @@ struct MessageLook {
             CASE ?7 WHEN 1 THEN (SELECT reason FROM penstock_outcome AS outcome
                 WHERE outcome.queue_id = log.queue_id AND outcome.sequence = log.sequence) END,
             CASE ?7 WHEN 1 THEN \(LastError.sql) END
-        FROM penstock_log AS log WHERE log.sequence = ?1
+        FROM json_each(?1) AS listed CROSS JOIN penstock_log AS log ON log.sequence = listed.value
         """)
 }
 

@@ -21,10 +21,9 @@ struct SequenceWalk {
         isByState = query.sequences == nil && query.matching.uniqueKey == nil
         let whole = Stretch(after: query.after?.rawValue ?? 0, preceding: query.preceding?.rawValue)
         if let wanted = query.sequences {
-            let inStretch = Set(wanted.map(\.rawValue)).filter { whole.contains($0) }.sorted()
-            let known = try inStretch.filter { sequence in
-                try connection.first(Self.findInLog, .integer(sequence)) { _ in true } ?? false
-            }
+            let inStretch = Set(wanted.map(\.rawValue)).filter { whole.contains($0) }
+            let known = try connection.all(Self.findInLog, .text(SequenceList(Array(inStretch)).json)) { $0.integer(0) }
+                .sorted()
             streams = [Stream(ahead: end == .first ? known[...] : known.reversed()[...], stretch: whole)]
         } else {
             let chunk = min(min(query.limit, query.lookMax) + 1, Self.chunkMax)
@@ -80,7 +79,10 @@ struct SequenceWalk {
         }
     }
 
-    private static let findInLog = Query("SELECT 1 FROM penstock_log WHERE sequence = ?1")
+    private static let findInLog = Query(
+        """
+        SELECT log.sequence FROM json_each(?1) AS listed CROSS JOIN penstock_log AS log ON log.sequence = listed.value
+        """)
 }
 
 /// The part of the log between two messages, without them.
