@@ -136,6 +136,21 @@ struct TransactionTests {
         try await store.close()
     }
 
+    /// libpq would wait for rows that nobody sends, or that nobody takes, with the store's writer lock in its hands.
+    @Test(arguments: ["FROM STDIN", "TO STDOUT"]) func aCopyIsRefused(_ direction: String) async throws {
+        let (table, mails) = (table, mails)
+        let copy = await #expect(throws: PenstockError.self) {
+            try await store.transaction { transaction in
+                try mails.enqueue("a", in: transaction)
+                try transaction.execute("COPY \(table) \(direction)")
+            }
+        }
+        #expect(copy?.code == .invalidInput)
+        try await mails.enqueue("b")
+        #expect(try await mails.status().depths.ready == 1)
+        try await store.close()
+    }
+
     @Test func aSavepointTakesBackWhatCameAfterIt() async throws {
         let (mails, reports) = (mails, reports)
         try await mails.enqueue("Ada")

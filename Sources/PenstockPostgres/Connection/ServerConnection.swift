@@ -205,16 +205,6 @@ final class ServerConnection {
         return found
     }
 
-    /// `text` as a name in SQL.
-    static func quoted(name text: String) -> String {
-        "\"" + text.replacingOccurrences(of: "\"", with: "\"\"") + "\""
-    }
-
-    /// `text` as a text in SQL.
-    static func quoted(text: String) -> String {
-        "'" + text.replacingOccurrences(of: "'", with: "''") + "'"
-    }
-
     /// Waits for the answer to what was sent: the last of its results, or the one that says what went wrong.
     @discardableResult
     func answer(_ isSent: Int32) throws -> ServerResult {
@@ -229,6 +219,10 @@ final class ServerConnection {
             let answer = ServerResult(result)
             switch PQresultStatus(result) {
             case PGRES_COMMAND_OK, PGRES_TUPLES_OK, PGRES_EMPTY_QUERY, PGRES_PIPELINE_SYNC: last = answer
+            case PGRES_COPY_IN, PGRES_COPY_OUT, PGRES_COPY_BOTH:
+                // libpq says so again and again, and neither side goes on.
+                isAbandoned = true
+                throw Self.copying
             default: failure = failure ?? error(result)
             }
         }
@@ -288,6 +282,8 @@ final class ServerConnection {
     private static let lookEvery = Duration.milliseconds(500)
 
     private static let silence = ServerError(message: "the server does not answer", isLost: true)
+    private static let copying = PenstockError(
+        .invalidInput, "COPY from or to the client cannot be run here; INSERT the rows, or SELECT them.")
     var lastMessage: String { Self.firstLine(String(cString: PQerrorMessage(connection))) }
 
     static func firstLine(_ text: String) -> String {

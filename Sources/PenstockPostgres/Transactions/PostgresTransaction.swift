@@ -45,7 +45,8 @@ public final class PostgresTransaction: ApplicationTransaction, JoinableTransact
     ///
     /// - Returns: how many rows it changed, or gave.
     /// - Throws: ``PostgresError`` when the server refuses it. The transaction can do nothing more then, unless it goes back to a
-    ///   `SAVEPOINT`. `PenstockError` with code `unreachable` when the connection is lost, or `invalidInput`.
+    ///   `SAVEPOINT`. `PenstockError` with code `unreachable` when the connection is lost, or `invalidInput`: `COPY` from or to the
+    ///   client is refused so, and ends the transaction.
     @discardableResult
     public func execute(_ sql: String, _ values: PostgresValue...) throws -> Int {
         try run(sql, values).changesCount
