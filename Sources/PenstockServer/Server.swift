@@ -49,7 +49,7 @@ struct Server {
         let requests = RequestTimes()
         let router = router(dashboard, requests)
         OtherMethods.add(to: router, problemPage: dashboard.problemPage)
-        let responder = router.buildResponder()
+        let responder = OtherMethods.Responder(routes: router.buildResponder())
         let coalescing = coalescing(requests)
         var services = listen.map { address in
             ServiceGroupConfiguration.ServiceConfiguration(

@@ -35,6 +35,7 @@ import Testing
     @Test(arguments: [
         ("PUT", "/v1/queues/q/messages", "GET, HEAD, POST"), ("DELETE", "/healthz", "GET, HEAD"),
         ("GET", "/v1/settlements", "POST"), ("OPTIONS", "/v1/queues", "GET, HEAD"), ("PATCH", "/", "GET, HEAD"),
+        ("TRACE", "/v1/queues", "GET, HEAD"), ("PROPFIND", "/v1/queues/q/messages", "GET, HEAD, POST"),
     ])
     func whatMethodsThereAreIsSaid(_ method: String, _ path: String, _ allowed: String) async throws {
         try await TestServer.run { server in

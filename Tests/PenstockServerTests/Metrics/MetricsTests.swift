@@ -54,7 +54,7 @@ import Testing
         try await TestServer.run { server in
             _ = try await server.request("PURGE", "/metrics")
             let text = try await server.request("GET", "/metrics").text
-            #expect(text.contains(#"method="other",route="none""#))
+            #expect(text.contains(#"method="other",route="/metrics""#))
             #expect(!text.contains("PURGE"))
         }
     }
