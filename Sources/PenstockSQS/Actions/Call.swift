@@ -53,12 +53,11 @@ struct Call {
     /// The body, as the action's input.
     func input<Input: Decodable>(_ type: Input.Type) throws -> Input {
         // A request without a body is one without members.
-        if body.readableBytes == 0 { return try JSONDecoder().decode(type, from: Data("{}".utf8)) }
+        let bytes = body.readableBytes == 0 ? Array("{}".utf8) : Array(body.readableBytesView)
         do {
-            return try JSONDecoder().decode(type, from: Data(body.readableBytesView))
+            return try JSONInput.decode(type, from: bytes[...], as: "The request")
         } catch {
-            throw Refusal(
-                "SerializationException", "The request is no JSON object with members of the kinds that it has.")
+            throw Refusal("SerializationException", error.message)
         }
     }
 

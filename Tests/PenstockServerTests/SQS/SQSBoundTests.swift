@@ -58,6 +58,20 @@ import Testing
         return try #require(tasks?.first)
     }
 
+    /// A decoder takes many bytes of memory for each value, however small it is, and also for those of members that nobody reads.
+    @Test func aRequestHasNotMoreValuesThanOneOfTheAPI() async throws {
+        try await withServer { server in
+            _ = try await server.sqsQueue("mail")
+            let values = String(repeating: "0,", count: 1_000_000) + "0"
+            let body = #"{"QueueUrl":"mail","MessageBody":"1","More":["# + values + "]}"
+            let response = try await server.request(
+                "POST", "/", headers: ["X-Amz-Target": "AmazonSQS.SendMessage"], body: Data(body.utf8))
+            #expect(response.status == 400 && response.text.contains("SerializationException"), "\(response.text)")
+            #expect(response.text.contains("more than 1000000 values"))
+            #expect(try await depths(server, mail)?.waiting == 0)
+        }
+    }
+
     /// What was dropped as it came was not sent, and its sender has to hear that.
     @Test func aMessageThatAFullQueueDropsWasNotSent() async throws {
         try await withServer { server in
