@@ -24,7 +24,7 @@ struct Schedules: Sendable {
         _ = try QueryParameters(request, known: [])
         try context.principal.require(.read)
         let schedules = try await store.schedules().filter { context.principal.may(.read, $0.schedule.queue) }
-        return .json(.object(["schedules": .array(schedules.map(\.jsonOfList))]))
+        return .json(.object(["schedules": .array(schedules.map(\.jsonWithoutPayload))]))
     }
 
     @Sendable private func show(_ request: Request, _ context: ServerContext) async throws -> Response {

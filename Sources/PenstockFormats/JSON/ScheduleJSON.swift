@@ -7,6 +7,14 @@ extension ScheduleRecord {
         return .object(members.filter { $0.key != "firings" })
     }
 
+    /// The same without the payload, of which it says how large it is: an answer has all schedules, and each payload may be large.
+    package var jsonWithoutPayload: JSONValue {
+        guard case .object(let members) = jsonOfList else { return json }
+        return .object(
+            members.filter { !["payload", "payloadBase64"].contains($0.key) }
+                + [.init(key: "payloadBytes", value: .integer(schedule.message.payload.count))])
+    }
+
     /// The schedule as JSON. Durations are seconds.
     package var json: JSONValue {
         let payload = JSONValue.Member.payload(schedule.message.payload)
