@@ -71,6 +71,10 @@ package struct Problem: Error, HTTPResponseError, Sendable {
             self.init(
                 .serviceUnavailable, code: "closed", "The server is about to stop; ask again.", retryAfterSeconds: 1)
         case is IOError, is ChannelError: self = .clientGone("The connection has ended.")
+        case let error as HTTPParserError where error == .headerOverflow:
+            self.init(
+                .requestHeaderFieldsTooLarge, code: Self.code(of: .contentTooLarge),
+                "The headers of this request are too large, or too many.")
         case is HTTPParserError: self = .invalid("This is no request as RFC 9112 has it.")
         // The router's: a route that finds nothing says what.
         case let error as HTTPError where error.status == .notFound && error.body == nil:

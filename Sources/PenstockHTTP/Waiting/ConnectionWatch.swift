@@ -4,6 +4,7 @@ import NIOHTTP1
 import NIOHTTPTypes
 
 /// Looks after one connection: says when its client is gone, and ends it when the client takes too long, or asks for the last time.
+/// It also says why what has come is no request.
 ///
 /// A connection may be held for nothing in three ways: nothing comes while a request is awaited or read, a body comes byte by byte, and an
 /// answer is never read. Hummingbird ends the first by itself, but does not see the requests that ``CoalescingHandler`` takes.
@@ -29,6 +30,8 @@ final class ConnectionWatch: ChannelDuplexHandler, RemovableChannelHandler {
     private var unanswered = UnansweredRequests()
     /// Whether a request came whose body cannot be read.
     private var isBroken = false
+    /// Why what came last is no request; `nil`: it is one.
+    private var refusal: Problem?
     private var lastTime = NIODeadline.uptimeNanoseconds(0)
     private var idleEnd: Scheduled<Void>?
     private var requestEnd: Scheduled<Void>?
@@ -93,6 +96,8 @@ final class ConnectionWatch: ChannelDuplexHandler, RemovableChannelHandler {
             return
         }
         switch unwrapOutboundIn(data) {
+        case .head(let head) where unanswered.count == 0:
+            writeRefusal(context, insteadOf: head, promise)
         case .head(var head) where isBroken && unanswered.count == 1:
             head.headerFields[.connection] = "close"
             context.write(wrapOutboundOut(.head(head)), promise: promise)
@@ -106,8 +111,26 @@ final class ConnectionWatch: ChannelDuplexHandler, RemovableChannelHandler {
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         // Hummingbird answers it, though another answer may be on its way already, and then closes this side of the connection.
-        if isReading { isBroken = true }
+        if isReading {
+            isBroken = true
+        } else if error is HTTPParserError {
+            refusal = Problem(known: error)
+        }
         context.fireErrorCaught(error)
+    }
+
+    /// Hummingbird answers what is no request with an empty body, which tells nobody what to change.
+    private func writeRefusal(
+        _ context: ChannelHandlerContext, insteadOf head: HTTPResponse, _ promise: EventLoopPromise<Void>?
+    ) {
+        guard let refusal else { return context.write(wrapOutboundOut(.head(head)), promise: promise) }
+        let body = ByteBuffer(json: refusal.json)
+        var head = head
+        head.status = refusal.status
+        refusal.describe(in: &head.headerFields)
+        head.headerFields[.contentLength] = String(body.readableBytes)
+        context.write(wrapOutboundOut(.head(head)), promise: promise)
+        context.write(wrapOutboundOut(.body(body)), promise: nil)
     }
 
     func channelWritabilityChanged(context: ChannelHandlerContext) {

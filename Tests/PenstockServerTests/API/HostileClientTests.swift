@@ -30,6 +30,23 @@ import Testing
     }
 
     @Test(arguments: [
+        ("X: \(String(repeating: "x", count: 70_000))\r\n\r\n", "431 ", "too large"),
+        ("\((0..<300).map { "X\($0): y\r\n" }.joined())\r\n", "431 ", "too many"),
+        ("Host: localhost\r\n\r\n", "400 ", "RFC 9112"),
+    ])
+    func whyItIsNoRequestIsSaid(headers: String, status: String, words: String) async throws {
+        try await TestServer.inMemory { server in
+            let client = try server.client()
+            try client.send("GET /v1/queues HTTP/1.1\r\nHost: localhost\r\n" + headers)
+            let answer = try await client.receive(until: "}\n")
+            let head = answer.lowercased()
+            #expect(answer.hasPrefix("HTTP/1.1 \(status)") && answer.contains(words), "\(answer)")
+            #expect(head.contains("\r\ncontent-type: application/problem+json\r\n"))
+            #expect(head.contains("\r\nconnection: close\r\n") && !head.contains("\r\ncontent-length: 0\r\n"))
+        }
+    }
+
+    @Test(arguments: [
         "CONNECT /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n",
         "GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\n\r\n",
         "GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: keep-alive, Close\r\n\r\n",
