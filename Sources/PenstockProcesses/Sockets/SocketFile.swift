@@ -70,7 +70,7 @@ package struct SocketFile: Sendable {
         }
     }
 
-    private static func taken(_ path: String) -> PenstockError {
+    static func taken(_ path: String) -> PenstockError {
         PenstockError(.storage, "Another program listens at \(path); stop it, or give another path.")
     }
 

@@ -86,6 +86,26 @@ import Testing
         }
     }
 
+    /// Another server is about to take the same place over: nothing of it is removed.
+    @Test func ofTwoAtADeadSocketOneServes() async throws {
+        let (path, draft) = (path, SocketFile.draft(of: path))
+        for file in [path, draft] { try StreamSocket.listening(at: .path(file)).close() }
+        let other = try SocketLock(of: path)
+        let refused = await refusal(at: .unix(path: path))
+        #expect(refused?.code == .storage)
+        #expect(refused?.message.contains("Another program listens at \(path); stop it") == true)
+        #expect(FileManager.default.fileExists(atPath: path) && FileManager.default.fileExists(atPath: draft))
+        other.release()
+        // What a killed server leaves of its lock is in nobody's way.
+        try Data().write(to: URL(fileURLWithPath: SocketLock.file(of: path)))
+        try await TestServer.run(at: .unix(path: path)) { _ in
+            let answered = try await answer(at: path)
+            #expect(answered == "HTTP/1.1 200 OK")
+            #expect(throws: PenstockError.self) { try SocketLock(of: path) }
+        }
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).isEmpty)
+    }
+
     @Test func anotherServersSocketOutlivesAStop() async throws {
         let path = path
         try await TestServer.run(at: .unix(path: path)) { _ in

@@ -1,0 +1,51 @@
+import Foundation
+package import PenstockCore
+
+/// The right of one program to listen at a socket in the file system, from before it looks who does until it has removed its own.
+///
+/// Without it, of two programs that find the socket of a dead one each could remove what the other has made since it looked. The lock
+/// goes with its process; the file that a killed one leaves is the next one's.
+package struct SocketLock: Sendable {
+    private let path: String
+    private let descriptor: Int32
+
+    /// Where the lock's file is.
+    package static func file(of path: String) -> String { path + "~lock" }
+
+    /// Takes the lock.
+    ///
+    /// - Throws: `PenstockError` with code `storage` when another program has it, or one of the system's.
+    package init(of path: String) throws(PenstockError) {
+        self.path = path
+        descriptor = try Self.locked(path)
+    }
+
+    /// Lets go of the lock, once. Its file goes while it is locked: a program that has opened it meanwhile finds that it has no name any
+    /// more, and makes another.
+    package func release() {
+        unlink(Self.file(of: path))
+        // Said, and not only by closing: a child that was just forked has the descriptor until it runs its program.
+        _ = flock(descriptor, LOCK_UN)
+        close(descriptor)
+    }
+
+    private static func locked(_ path: String) throws(PenstockError) -> Int32 {
+        while true {
+            let descriptor = Foundation.open(file(of: path), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
+            guard descriptor >= 0 else { throw SystemErrors.failure("Nothing can listen at \(path)", errno) }
+            if flock(descriptor, LOCK_EX | LOCK_NB) == 0 {
+                var facts = stat()
+                if fstat(descriptor, &facts) == 0, facts.st_nlink > 0 { return descriptor }
+                close(descriptor)
+                continue
+            }
+            let number = errno
+            close(descriptor)
+            switch number {
+            case EINTR: continue
+            case EAGAIN: throw SocketFile.taken(path)
+            default: throw SystemErrors.failure("Nothing can listen at \(path)", number)
+            }
+        }
+    }
+}
