@@ -57,7 +57,8 @@ public struct EventBusFailure: Error, Sendable, CustomStringConvertible {
     public enum Kind: Sendable {
         /// An event that was handed over with `<<` was not sent. Nobody gets it.
         case handOver
-        /// A handler threw. A named subscription hands it the event again, later.
+        /// A handler threw. A named subscription hands it the event again, later, unless another process has settled it
+        /// meanwhile.
         case handler
         /// A handler of a named subscription has thrown as often as it may, and the subscription goes on without it. Its
         /// cursor counts the event as missed.

@@ -7,8 +7,9 @@ extension EventBus {
     /// - An event is settled when the handler returns.
     /// - When it throws, it gets the event again by the retry policy of the bus's queue (`RetryPolicy`), or after the
     ///   delay that a ``RetryAfter`` asks for; later events wait for it. When it has thrown as often as the policy
-    ///   allows, or has thrown a ``Reject``, the subscription goes on without the event, the cursor counts it as missed
-    ///   unless another process has settled it, and `onFailure` is told. Attempts count anew after a restart.
+    ///   allows, or has thrown a ``Reject``, the subscription goes on without the event, the cursor counts it as missed,
+    ///   and `onFailure` is told (`gaveUp`). Where another process has settled it meanwhile, it is not missed, and
+    ///   `onFailure` is told of what the handler threw (`handler`). Attempts count anew after a restart.
     /// - An event that a handler was working on when the subscription or the process ended is not settled.
     /// - When the store fails, the subscription ends, and `onFailure` is told; subscribe again to go on.
     ///
@@ -50,7 +51,9 @@ private struct NamedHandler<Kind: Sendable>: Sendable {
             } catch {
                 try Task.checkCancellation()
                 guard let delay = try await delay(after: error, attempt) else {
-                    report(.gaveUp, event, error)
+                    // Where another process has settled it, nothing is passed over. A store that does not say so says it below.
+                    let isSettled = (try? await event.settled.isOnRecord(event.sequence)) == true
+                    report(isSettled ? .handler : .gaveUp, event, error)
                     return try await event.settled.advance(to: event.sequence, missed: 1)
                 }
                 report(.handler, event, error)

@@ -40,6 +40,13 @@ final class SettledPlace: Sendable {
     /// Everything up to here is settled, by this process or another.
     var reach: SequenceNumber { place.withLock { $0.reach } }
 
+    /// Whether the cursor is on record as being past the event at `sequence`, by whomever it was moved.
+    func isOnRecord(_ sequence: SequenceNumber) async throws -> Bool {
+        guard let queue, sequence > reach else { return true }
+        let cursors = try await queue.storage.status(of: queue.name).cursors
+        return cursors.contains { $0.name == name && $0.sequence >= sequence }
+    }
+
     /// Says that the event at `sequence` cannot be read.
     func noteUnread(_ sequence: SequenceNumber) {
         place.withLock { if sequence > $0.reach { $0.unread.insert(sequence) } }

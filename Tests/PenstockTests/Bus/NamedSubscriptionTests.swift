@@ -233,7 +233,10 @@ import Testing
 
     /// Its handler took longer than the other's.
     @Test func whatAnotherHasSettledIsNotMissedByOneThatGivesItUp() async throws {
-        let bus = try await EventBus.open(in: the.store)
+        let kinds = Mutex<[String]>([])
+        let bus = try await EventBus.open(in: the.store) { failure in
+            kinds.withLock { $0.append("\(failure.kind)") }
+        }
         let (seen, settled) = (Gathered(), Tally())
         let token = bus.subscribe(Placed.self, named: "mailer") { event in
             seen.add(event.id)
@@ -253,6 +256,7 @@ import Testing
         // The handler has it once it is through with the first one.
         try await seen.count.wait(for: 2)
         #expect(try await cursor()?.missed == 0)
+        #expect(kinds.withLock { $0 } == ["handler"], "The event is settled, and not passed over.")
         withExtendedLifetime(token) {}
     }
 
