@@ -146,14 +146,14 @@ package final class BufferEngine<Element: Sendable>: Sendable {
     }
 
     /// Puts back in line what downstream was given before the end and does not want.
-    @usableFromInline package func giveBack(_ deliveries: [Delivery<Element>]) {
+    @usableFromInline package func beginGiveBack(_ deliveries: [Delivery<Element>]) {
         let leases = deliveries.map(\.lease)
         for lease in leases { holder.inFlight.remove(lease) }
         queue.handle.beginRelease(leases)
     }
 
     /// Puts it back in line, and returns when that is done.
-    @usableFromInline package func putBack(_ deliveries: [Delivery<Element>]) async {
+    @usableFromInline package func giveBack(_ deliveries: [Delivery<Element>]) async {
         await holder.giveBack(deliveries.map(\.lease))
     }
 

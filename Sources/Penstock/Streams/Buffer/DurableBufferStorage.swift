@@ -40,13 +40,13 @@ final class DurableBufferStorage<Base: AsyncSequence & Sendable>: StreamStorage 
 
     @inlinable func letGo() {
         let (left, isRunning) = outlet.letGo()
-        if isRunning { engine.cancel(handingBack: left) } else { engine.giveBack(left) }
+        if isRunning { engine.cancel(handingBack: left) } else { engine.beginGiveBack(left) }
     }
 
     /// What it was given in advance goes back in line before this returns, also after the end.
     @inlinable func close() async {
         let (left, isRunning) = outlet.letGo()
-        if isRunning { engine.cancel(handingBack: left) } else { await engine.putBack(left) }
+        if isRunning { engine.cancel(handingBack: left) } else { await engine.giveBack(left) }
         _ = await withCheckedContinuation { next($0) }
     }
 
