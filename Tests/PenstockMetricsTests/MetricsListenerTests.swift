@@ -50,6 +50,12 @@ import Testing
         let path = "\(room.path)/metrics.sock"
         // One that a killed process has left is in nobody's way.
         try StreamSocket.listening(at: .path(path)).close()
+        // Another process is about to take it over: it would remove what this one has made, or this one what that one has.
+        let lock = try SocketLock(of: path)
+        let early = #expect(throws: PenstockError.self) { try MetricsListener(at: .unix(path: path)) { text() } }
+        #expect(early?.code == .storage)
+        #expect(FileManager.default.fileExists(atPath: path))
+        lock.release()
         let listener = try MetricsListener(at: .unix(path: path)) { text() }
         let mode = try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? NSNumber
         #expect(mode?.intValue == 0o600)

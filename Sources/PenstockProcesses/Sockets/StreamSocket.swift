@@ -26,6 +26,8 @@ package struct StreamSocket: Sendable {
     ///
     /// - Throws: `PenstockError` that says why it cannot.
     package static func listening(at place: Place) throws(PenstockError) -> StreamSocket {
+        let lock: SocketLock? = if case .path(let path) = place { try SocketLock(of: path) } else { nil }
+        defer { lock?.release() }
         if case .path(let path) = place { try SocketFile.makeRoom(at: path) }
         let socket = try made(for: place)
         var yes: Int32 = 1

@@ -111,7 +111,8 @@ import Testing
         try await TestServer.run(at: .unix(path: path)) { _ in
             // Somebody has removed it by hand, and another program listens there.
             try FileManager.default.removeItem(atPath: path)
-            try StreamSocket.listening(at: .path(path)).close()
+            try StreamSocket.listening(at: .path(path + "2")).close()
+            try FileManager.default.moveItem(atPath: path + "2", toPath: path)
         }
         #expect(FileManager.default.fileExists(atPath: path))
     }
