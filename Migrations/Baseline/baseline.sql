@@ -354,11 +354,6 @@ CREATE TABLE penstock_cascade (
     after       INTEGER NOT NULL,
     PRIMARY KEY (workflow_id, sequence)
 ) STRICT, WITHOUT ROWID;
-CREATE TRIGGER penstock_task_dropped AFTER UPDATE OF dropping ON penstock_state WHEN NEW.dropping IS NOT NULL BEGIN
-    INSERT OR REPLACE INTO penstock_cascade (workflow_id, sequence, after)
-        SELECT 0, sequence, 0 FROM penstock_task WHERE sequence = NEW.dropping;
-    DELETE FROM penstock_awaited WHERE sequence = NEW.dropping;
-END;
 CREATE TABLE penstock_result (
     sequence INTEGER PRIMARY KEY,
     result   BLOB    NOT NULL
@@ -489,25 +484,6 @@ CREATE TABLE penstock_regroup (
     group_key TEXT    NOT NULL,
     PRIMARY KEY (queue_id, group_key)
 ) STRICT, WITHOUT ROWID;
-CREATE TRIGGER penstock_queue_grouped AFTER UPDATE OF fifo, limit_per_key ON penstock_queue
-WHEN OLD.fifo = 0 AND OLD.limit_per_key IS NULL AND (NEW.fifo OR NEW.limit_per_key IS NOT NULL) BEGIN
-    INSERT OR IGNORE INTO penstock_permit (queue_id, group_key, sequence)
-        SELECT log.queue_id, log.group_key, log.sequence
-        FROM penstock_ready AS ready JOIN penstock_log AS log ON log.sequence = ready.sequence
-        WHERE ready.queue_id = NEW.id AND ready.marks & 8 AND log.group_key IS NOT NULL
-        UNION ALL SELECT log.queue_id, log.group_key, log.sequence
-        FROM penstock_lease AS lease JOIN penstock_log AS log ON log.sequence = lease.sequence
-        WHERE lease.queue_id = NEW.id AND lease.marks & 8 AND log.group_key IS NOT NULL;
-    INSERT OR IGNORE INTO penstock_regroup (queue_id, group_key)
-        SELECT DISTINCT queue_id, group_key FROM penstock_permit WHERE queue_id = NEW.id
-        UNION SELECT queue_id, group_key FROM penstock_blocked WHERE queue_id = NEW.id;
-END;
-CREATE TRIGGER penstock_group_paused AFTER INSERT ON penstock_group_pause BEGIN
-    INSERT OR IGNORE INTO penstock_regroup (queue_id, group_key) VALUES (NEW.queue_id, NEW.group_key);
-END;
-CREATE TRIGGER penstock_group_resumed AFTER DELETE ON penstock_group_pause BEGIN
-    INSERT OR IGNORE INTO penstock_regroup (queue_id, group_key) VALUES (OLD.queue_id, OLD.group_key);
-END;
 CREATE VIEW penstock_workflows AS
 SELECT
     workflow,
@@ -650,12 +626,6 @@ CREATE TABLE penstock_weight (
     weight    INTEGER NOT NULL CHECK (weight BETWEEN 2 AND 1000),
     PRIMARY KEY (queue_id, group_key)
 ) STRICT, WITHOUT ROWID;
-CREATE TRIGGER penstock_queue_fair AFTER UPDATE OF fair ON penstock_queue WHEN NEW.fair AND NOT OLD.fair BEGIN
-    INSERT OR IGNORE INTO penstock_fair (queue_id, priority, turn) VALUES (NEW.id, 0, 1);
-END;
-CREATE TRIGGER penstock_queue_fair_inserted AFTER INSERT ON penstock_queue WHEN NEW.fair BEGIN
-    INSERT OR IGNORE INTO penstock_fair (queue_id, priority, turn) VALUES (NEW.id, 0, 1);
-END;
 CREATE TABLE penstock_expiry (
     sequence   INTEGER PRIMARY KEY,
     queue_id   INTEGER NOT NULL,
@@ -889,21 +859,6 @@ SELECT
     (SELECT count(*) FROM penstock_lease AS lease WHERE lease.worker_id = worker.id) AS leased
 FROM penstock_worker AS worker
 LEFT JOIN penstock_remote_worker AS remote ON remote.worker_id = worker.id;
-CREATE TRIGGER penstock_queue_regroup AFTER UPDATE OF fifo, on_dead, limit_per_key ON penstock_queue
-WHEN NEW.fifo <> OLD.fifo OR NEW.on_dead <> OLD.on_dead OR NEW.limit_per_key IS NOT OLD.limit_per_key BEGIN
-    INSERT OR IGNORE INTO penstock_regroup (queue_id, group_key)
-        SELECT queue_id, group_key FROM penstock_permit WHERE queue_id = NEW.id
-        UNION SELECT queue_id, group_key FROM penstock_blocked WHERE queue_id = NEW.id
-        UNION SELECT queue_id, group_key FROM penstock_group_rate WHERE queue_id = NEW.id AND opens_at IS NOT NULL;
-END;
-CREATE TRIGGER penstock_queue_key_rate AFTER UPDATE OF key_rate_count, key_rate_period, key_rate_burst ON penstock_queue
-WHEN NEW.key_rate_count IS NOT OLD.key_rate_count OR NEW.key_rate_period IS NOT OLD.key_rate_period
-    OR NEW.key_rate_burst <> OLD.key_rate_burst BEGIN
-    INSERT OR IGNORE INTO penstock_regroup (queue_id, group_key)
-        SELECT queue_id, group_key FROM penstock_permit WHERE queue_id = NEW.id
-        UNION SELECT queue_id, group_key FROM penstock_blocked WHERE queue_id = NEW.id
-        UNION SELECT queue_id, group_key FROM penstock_group_rate WHERE queue_id = NEW.id AND opens_at IS NOT NULL;
-END;
 CREATE INDEX penstock_blocked_first ON penstock_blocked (queue_id, group_key, sequence) WHERE marks & 512;
 CREATE VIEW penstock_dropped_next AS
 SELECT blocked.queue_id, blocked.priority, log.turn, blocked.sequence, blocked.attempt, blocked.forgiven,
@@ -996,47 +951,6 @@ LEFT JOIN penstock_ready AS ready ON ready.queue_id = log.queue_id AND ready.pri
     AND ready.turn = log.turn AND ready.sequence = log.sequence
 LEFT JOIN penstock_scheduled AS scheduled ON scheduled.sequence = log.sequence
 LEFT JOIN penstock_blocked AS blocked ON blocked.queue_id = log.queue_id AND blocked.sequence = log.sequence;
-CREATE TRIGGER penstock_message_dropped AFTER UPDATE OF dropping ON penstock_state WHEN NEW.dropping IS NOT NULL BEGIN
-    INSERT INTO penstock_outcome (queue_id, sequence, state, reason, attempt, finished_at)
-        SELECT queue_id, sequence, 'dropped', 'dropOldest', attempt, now FROM penstock_dropping JOIN penstock_now;
-    DELETE FROM penstock_unique
-        WHERE (queue_id, unique_key, sequence) = (SELECT queue_id, unique_key, sequence FROM penstock_dropping);
-    UPDATE penstock_depth SET kept = kept + 1, dropped_total = dropped_total + 1, (ready, scheduled, blocked)
-        = (SELECT ready - is_ready, scheduled - is_scheduled, blocked - is_blocked FROM penstock_dropping)
-        WHERE queue_id = (SELECT queue_id FROM penstock_dropping);
-    -- It has not started, so its turn is its group's again.
-    UPDATE penstock_share SET (again_turn, next_turn) = (SELECT max(0, again_turn - again * step),
-            max(max(0, again_turn - again * step), next_turn - step) FROM penstock_dropping)
-        WHERE (queue_id, priority, group_key) = (SELECT gone.queue_id, gone.priority, gone.share_key
-            FROM penstock_dropping AS gone CROSS JOIN penstock_queue AS queue ON queue.id = gone.queue_id
-            WHERE queue.fair AND gone.is_ready);
-    DELETE FROM penstock_ready WHERE (queue_id, priority, turn, sequence)
-        = (SELECT queue_id, priority, turn, sequence FROM penstock_dropping);
-    DELETE FROM penstock_scheduled WHERE sequence = NEW.dropping;
-    DELETE FROM penstock_expiry WHERE sequence = NEW.dropping;
-    DELETE FROM penstock_blocked WHERE (queue_id, sequence) = (SELECT queue_id, sequence FROM penstock_dropping);
-    -- Its permit goes to the next one of its group, if that is not in order and may start by all that is known without a boot clock.
-    UPDATE penstock_permit SET sequence = (SELECT blocked.sequence FROM penstock_blocked AS blocked
-            WHERE (blocked.queue_id, blocked.group_key) = (penstock_permit.queue_id, penstock_permit.group_key)
-            ORDER BY blocked.priority DESC, blocked.sequence LIMIT 1)
-        WHERE (queue_id, group_key, sequence) = (SELECT gone.queue_id, gone.group_key, gone.sequence
-            FROM penstock_dropping AS gone CROSS JOIN penstock_queue AS queue ON queue.id = gone.queue_id
-            WHERE queue.limit_per_key IS NOT NULL AND queue.key_rate_count IS NULL
-            AND NOT EXISTS (SELECT 1 FROM penstock_fair AS fair WHERE fair.queue_id = queue.id
-                UNION SELECT 1 FROM penstock_group_rate AS held WHERE (held.queue_id, held.group_key) = (gone.queue_id, gone.group_key)
-                UNION SELECT 1 FROM penstock_regroup AS noted WHERE (noted.queue_id, noted.group_key) = (gone.queue_id, gone.group_key)))
-        AND EXISTS (SELECT 1 FROM penstock_blocked AS blocked
-            WHERE (blocked.queue_id, blocked.group_key) = (penstock_permit.queue_id, penstock_permit.group_key));
-    INSERT INTO penstock_ready (queue_id, priority, turn, sequence, attempt, forgiven, marks)
-        SELECT queue_id, priority, turn, sequence, attempt, forgiven, marks FROM penstock_dropped_next;
-    UPDATE penstock_depth SET ready = ready + 1, blocked = blocked - 1 WHERE queue_id = (SELECT queue_id FROM penstock_dropped_next);
-    DELETE FROM penstock_blocked WHERE (queue_id, sequence) = (SELECT queue_id, sequence FROM penstock_dropped_next);
-    -- Otherwise it is free, and the next claim gives it to another one.
-    INSERT OR IGNORE INTO penstock_regroup (queue_id, group_key) SELECT queue_id, group_key FROM penstock_permit
-        WHERE (queue_id, group_key, sequence) = (SELECT queue_id, group_key, sequence FROM penstock_dropping);
-    DELETE FROM penstock_permit
-        WHERE (queue_id, group_key, sequence) = (SELECT queue_id, group_key, sequence FROM penstock_dropping);
-END;
 CREATE VIEW penstock_position AS
 WITH RECURSIVE position (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM position WHERE n < 500) SELECT n FROM position;
 CREATE TRIGGER penstock_schedule_checked INSTEAD OF INSERT ON penstock_schedule_check BEGIN
@@ -1147,6 +1061,122 @@ CREATE TRIGGER penstock_schedules_update INSTEAD OF UPDATE ON penstock_schedules
             AND problem IS NULL THEN next_due END,
         problem = NULL, revision = revision + 1
     WHERE name = OLD.name;
+END;
+CREATE TRIGGER penstock_schedules_insert_moving INSTEAD OF INSERT ON penstock_schedules BEGIN
+    SELECT RAISE(ABORT, 'penstock: the queues of this store have moved to another one, or are about to; see penstock_store')
+        WHERE (SELECT moving FROM penstock_state WHERE id = 1) <> 'draining';
+    SELECT RAISE(ABORT, 'penstock: the queue is being copied here, and takes nothing before all of it is there')
+        WHERE EXISTS (SELECT 1 FROM penstock_arriving AS arriving JOIN penstock_queue AS queue ON queue.id = arriving.queue_id
+            JOIN penstock_arrival AS arrival ON arrival.move_id = arriving.move_id AND arrival.place >= 0
+            WHERE queue.name = NEW.queue);
+END;
+CREATE TRIGGER penstock_schedules_update_moving INSTEAD OF UPDATE ON penstock_schedules BEGIN
+    SELECT RAISE(ABORT, 'penstock: the queues of this store have moved to another one, or are about to; see penstock_store')
+        WHERE (SELECT moving FROM penstock_state WHERE id = 1) <> 'draining';
+    SELECT RAISE(ABORT, 'penstock: the queue is being copied here, and takes nothing before all of it is there')
+        WHERE EXISTS (SELECT 1 FROM penstock_arriving AS arriving JOIN penstock_queue AS queue ON queue.id = arriving.queue_id
+            JOIN penstock_arrival AS arrival ON arrival.move_id = arriving.move_id AND arrival.place >= 0
+            WHERE queue.name IN (OLD.queue, NEW.queue));
+END;
+CREATE TRIGGER penstock_schedules_delete_moving INSTEAD OF DELETE ON penstock_schedules BEGIN
+    SELECT RAISE(ABORT, 'penstock: the queues of this store have moved to another one, or are about to; see penstock_store')
+        WHERE (SELECT moving FROM penstock_state WHERE id = 1) <> 'draining';
+    SELECT RAISE(ABORT, 'penstock: the queue is being copied here, and takes nothing before all of it is there')
+        WHERE EXISTS (SELECT 1 FROM penstock_arriving AS arriving JOIN penstock_queue AS queue ON queue.id = arriving.queue_id
+            JOIN penstock_arrival AS arrival ON arrival.move_id = arriving.move_id AND arrival.place >= 0
+            WHERE queue.name = OLD.queue);
+END;
+CREATE TRIGGER penstock_dropped_task AFTER UPDATE OF dropping ON penstock_state WHEN NEW.dropping IS NOT NULL BEGIN
+    INSERT INTO penstock_cascade (workflow_id, sequence, after)
+        SELECT 0, sequence, 0 FROM penstock_task WHERE sequence = NEW.dropping
+        ON CONFLICT (workflow_id, sequence) DO UPDATE SET after = 0;
+    DELETE FROM penstock_awaited WHERE sequence = NEW.dropping;
+END;
+CREATE TRIGGER penstock_queue_grouped AFTER UPDATE OF fifo, limit_per_key ON penstock_queue
+WHEN OLD.fifo = 0 AND OLD.limit_per_key IS NULL AND (NEW.fifo OR NEW.limit_per_key IS NOT NULL) BEGIN
+    INSERT INTO penstock_permit (queue_id, group_key, sequence)
+        SELECT log.queue_id, log.group_key, log.sequence
+        FROM penstock_ready AS ready JOIN penstock_log AS log ON log.sequence = ready.sequence
+        WHERE ready.queue_id = NEW.id AND ready.marks & 8 AND log.group_key IS NOT NULL
+        UNION ALL SELECT log.queue_id, log.group_key, log.sequence
+        FROM penstock_lease AS lease JOIN penstock_log AS log ON log.sequence = lease.sequence
+        WHERE lease.queue_id = NEW.id AND lease.marks & 8 AND log.group_key IS NOT NULL
+        ON CONFLICT DO NOTHING;
+    INSERT INTO penstock_regroup (queue_id, group_key)
+        SELECT DISTINCT queue_id, group_key FROM penstock_permit WHERE queue_id = NEW.id
+        UNION SELECT queue_id, group_key FROM penstock_blocked WHERE queue_id = NEW.id
+        ON CONFLICT DO NOTHING;
+END;
+CREATE TRIGGER penstock_group_paused AFTER INSERT ON penstock_group_pause BEGIN
+    INSERT INTO penstock_regroup (queue_id, group_key) VALUES (NEW.queue_id, NEW.group_key) ON CONFLICT DO NOTHING;
+END;
+CREATE TRIGGER penstock_group_resumed AFTER DELETE ON penstock_group_pause BEGIN
+    INSERT INTO penstock_regroup (queue_id, group_key) VALUES (OLD.queue_id, OLD.group_key) ON CONFLICT DO NOTHING;
+END;
+CREATE TRIGGER penstock_queue_fair AFTER UPDATE OF fair ON penstock_queue WHEN NEW.fair AND NOT OLD.fair BEGIN
+    INSERT INTO penstock_fair (queue_id, priority, turn) VALUES (NEW.id, 0, 1) ON CONFLICT DO NOTHING;
+END;
+CREATE TRIGGER penstock_queue_fair_inserted AFTER INSERT ON penstock_queue WHEN NEW.fair BEGIN
+    INSERT INTO penstock_fair (queue_id, priority, turn) VALUES (NEW.id, 0, 1) ON CONFLICT DO NOTHING;
+END;
+CREATE TRIGGER penstock_queue_regroup AFTER UPDATE OF fifo, on_dead, limit_per_key ON penstock_queue
+WHEN NEW.fifo <> OLD.fifo OR NEW.on_dead <> OLD.on_dead OR NEW.limit_per_key IS NOT OLD.limit_per_key BEGIN
+    INSERT INTO penstock_regroup (queue_id, group_key)
+        SELECT queue_id, group_key FROM penstock_permit WHERE queue_id = NEW.id
+        UNION SELECT queue_id, group_key FROM penstock_blocked WHERE queue_id = NEW.id
+        UNION SELECT queue_id, group_key FROM penstock_group_rate WHERE queue_id = NEW.id AND opens_at IS NOT NULL
+        ON CONFLICT DO NOTHING;
+END;
+CREATE TRIGGER penstock_queue_key_rate AFTER UPDATE OF key_rate_count, key_rate_period, key_rate_burst ON penstock_queue
+WHEN NEW.key_rate_count IS NOT OLD.key_rate_count OR NEW.key_rate_period IS NOT OLD.key_rate_period
+    OR NEW.key_rate_burst <> OLD.key_rate_burst BEGIN
+    INSERT INTO penstock_regroup (queue_id, group_key)
+        SELECT queue_id, group_key FROM penstock_permit WHERE queue_id = NEW.id
+        UNION SELECT queue_id, group_key FROM penstock_blocked WHERE queue_id = NEW.id
+        UNION SELECT queue_id, group_key FROM penstock_group_rate WHERE queue_id = NEW.id AND opens_at IS NOT NULL
+        ON CONFLICT DO NOTHING;
+END;
+CREATE TRIGGER penstock_message_dropped AFTER UPDATE OF dropping ON penstock_state WHEN NEW.dropping IS NOT NULL BEGIN
+    INSERT INTO penstock_outcome (queue_id, sequence, state, reason, attempt, finished_at)
+        SELECT queue_id, sequence, 'dropped', 'dropOldest', attempt, now FROM penstock_dropping JOIN penstock_now;
+    DELETE FROM penstock_unique
+        WHERE (queue_id, unique_key, sequence) = (SELECT queue_id, unique_key, sequence FROM penstock_dropping);
+    UPDATE penstock_depth SET kept = kept + 1, dropped_total = dropped_total + 1, (ready, scheduled, blocked)
+        = (SELECT ready - is_ready, scheduled - is_scheduled, blocked - is_blocked FROM penstock_dropping)
+        WHERE queue_id = (SELECT queue_id FROM penstock_dropping);
+    -- It has not started, so its turn is its group's again.
+    UPDATE penstock_share SET (again_turn, next_turn) = (SELECT max(0, again_turn - again * step),
+            max(max(0, again_turn - again * step), next_turn - step) FROM penstock_dropping)
+        WHERE (queue_id, priority, group_key) = (SELECT gone.queue_id, gone.priority, gone.share_key
+            FROM penstock_dropping AS gone CROSS JOIN penstock_queue AS queue ON queue.id = gone.queue_id
+            WHERE queue.fair AND gone.is_ready);
+    DELETE FROM penstock_ready WHERE (queue_id, priority, turn, sequence)
+        = (SELECT queue_id, priority, turn, sequence FROM penstock_dropping);
+    DELETE FROM penstock_scheduled WHERE sequence = NEW.dropping;
+    DELETE FROM penstock_expiry WHERE sequence = NEW.dropping;
+    DELETE FROM penstock_blocked WHERE (queue_id, sequence) = (SELECT queue_id, sequence FROM penstock_dropping);
+    -- Its permit goes to the next one of its group, if that is not in order and may start by all that is known without a boot clock.
+    UPDATE penstock_permit SET sequence = (SELECT blocked.sequence FROM penstock_blocked AS blocked
+            WHERE (blocked.queue_id, blocked.group_key) = (penstock_permit.queue_id, penstock_permit.group_key)
+            ORDER BY blocked.priority DESC, blocked.sequence LIMIT 1)
+        WHERE (queue_id, group_key, sequence) = (SELECT gone.queue_id, gone.group_key, gone.sequence
+            FROM penstock_dropping AS gone CROSS JOIN penstock_queue AS queue ON queue.id = gone.queue_id
+            WHERE queue.limit_per_key IS NOT NULL AND queue.key_rate_count IS NULL
+            AND NOT EXISTS (SELECT 1 FROM penstock_fair AS fair WHERE fair.queue_id = queue.id
+                UNION SELECT 1 FROM penstock_group_rate AS held WHERE (held.queue_id, held.group_key) = (gone.queue_id, gone.group_key)
+                UNION SELECT 1 FROM penstock_regroup AS noted WHERE (noted.queue_id, noted.group_key) = (gone.queue_id, gone.group_key)))
+        AND EXISTS (SELECT 1 FROM penstock_blocked AS blocked
+            WHERE (blocked.queue_id, blocked.group_key) = (penstock_permit.queue_id, penstock_permit.group_key));
+    INSERT INTO penstock_ready (queue_id, priority, turn, sequence, attempt, forgiven, marks)
+        SELECT queue_id, priority, turn, sequence, attempt, forgiven, marks FROM penstock_dropped_next;
+    UPDATE penstock_depth SET ready = ready + 1, blocked = blocked - 1 WHERE queue_id = (SELECT queue_id FROM penstock_dropped_next);
+    DELETE FROM penstock_blocked WHERE (queue_id, sequence) = (SELECT queue_id, sequence FROM penstock_dropped_next);
+    -- Otherwise it is free, and the next claim gives it to another one.
+    INSERT INTO penstock_regroup (queue_id, group_key) SELECT queue_id, group_key FROM penstock_permit
+        WHERE (queue_id, group_key, sequence) = (SELECT queue_id, group_key, sequence FROM penstock_dropping)
+        ON CONFLICT DO NOTHING;
+    DELETE FROM penstock_permit
+        WHERE (queue_id, group_key, sequence) = (SELECT queue_id, group_key, sequence FROM penstock_dropping);
 END;
 CREATE TRIGGER penstock_messages_insert INSTEAD OF INSERT ON penstock_messages BEGIN
     SELECT CASE
@@ -1276,11 +1306,12 @@ CREATE TRIGGER penstock_messages_insert INSTEAD OF INSERT ON penstock_messages B
             OR queue.key_rate_count IS NOT NULL
             OR EXISTS (SELECT 1 FROM penstock_group_rate AS held
                 WHERE held.queue_id = log.queue_id AND held.group_key = log.group_key));
-    INSERT OR IGNORE INTO penstock_regroup (queue_id, group_key)
+    INSERT INTO penstock_regroup (queue_id, group_key)
         SELECT log.queue_id, log.group_key FROM penstock_arrived AS log JOIN penstock_queue AS queue ON queue.id = log.queue_id
         JOIN penstock_blocked AS blocked ON blocked.queue_id = log.queue_id AND blocked.sequence = log.sequence
         WHERE queue.key_rate_count IS NOT NULL OR EXISTS (SELECT 1 FROM penstock_group_rate AS held
-            WHERE held.queue_id = log.queue_id AND held.group_key = log.group_key);
+            WHERE held.queue_id = log.queue_id AND held.group_key = log.group_key)
+        ON CONFLICT DO NOTHING;
     -- In a queue that is shared fairly, a message that is ready has the later of two turns: the one that was claimed last, and the
     -- one behind its group's last message. In one that was shared it comes behind all that have a turn.
     UPDATE penstock_log SET turn = (SELECT max(
@@ -1316,30 +1347,6 @@ CREATE TRIGGER penstock_messages_insert INSTEAD OF INSERT ON penstock_messages B
         dropped_total = dropped_total + NOT EXISTS (SELECT 1 FROM penstock_arrived)
         WHERE queue_id = (SELECT id FROM penstock_queue WHERE name = NEW.queue);
 END;
-CREATE TRIGGER penstock_schedules_insert_moving INSTEAD OF INSERT ON penstock_schedules BEGIN
-    SELECT RAISE(ABORT, 'penstock: the queues of this store have moved to another one, or are about to; see penstock_store')
-        WHERE (SELECT moving FROM penstock_state WHERE id = 1) <> 'draining';
-    SELECT RAISE(ABORT, 'penstock: the queue is being copied here, and takes nothing before all of it is there')
-        WHERE EXISTS (SELECT 1 FROM penstock_arriving AS arriving JOIN penstock_queue AS queue ON queue.id = arriving.queue_id
-            JOIN penstock_arrival AS arrival ON arrival.move_id = arriving.move_id AND arrival.place >= 0
-            WHERE queue.name = NEW.queue);
-END;
-CREATE TRIGGER penstock_schedules_update_moving INSTEAD OF UPDATE ON penstock_schedules BEGIN
-    SELECT RAISE(ABORT, 'penstock: the queues of this store have moved to another one, or are about to; see penstock_store')
-        WHERE (SELECT moving FROM penstock_state WHERE id = 1) <> 'draining';
-    SELECT RAISE(ABORT, 'penstock: the queue is being copied here, and takes nothing before all of it is there')
-        WHERE EXISTS (SELECT 1 FROM penstock_arriving AS arriving JOIN penstock_queue AS queue ON queue.id = arriving.queue_id
-            JOIN penstock_arrival AS arrival ON arrival.move_id = arriving.move_id AND arrival.place >= 0
-            WHERE queue.name IN (OLD.queue, NEW.queue));
-END;
-CREATE TRIGGER penstock_schedules_delete_moving INSTEAD OF DELETE ON penstock_schedules BEGIN
-    SELECT RAISE(ABORT, 'penstock: the queues of this store have moved to another one, or are about to; see penstock_store')
-        WHERE (SELECT moving FROM penstock_state WHERE id = 1) <> 'draining';
-    SELECT RAISE(ABORT, 'penstock: the queue is being copied here, and takes nothing before all of it is there')
-        WHERE EXISTS (SELECT 1 FROM penstock_arriving AS arriving JOIN penstock_queue AS queue ON queue.id = arriving.queue_id
-            JOIN penstock_arrival AS arrival ON arrival.move_id = arriving.move_id AND arrival.place >= 0
-            WHERE queue.name = OLD.queue);
-END;
 
 INSERT INTO penstock_migration VALUES (1, 'log', CAST(strftime('%s', 'now') AS INTEGER) * 1000000);
 INSERT INTO penstock_migration VALUES (2, 'line', CAST(strftime('%s', 'now') AS INTEGER) * 1000000);
@@ -1372,4 +1379,5 @@ INSERT INTO penstock_migration VALUES (28, 'copy', CAST(strftime('%s', 'now') AS
 INSERT INTO penstock_migration VALUES (29, 'inserts', CAST(strftime('%s', 'now') AS INTEGER) * 1000000);
 INSERT INTO penstock_migration VALUES (30, 'checks', CAST(strftime('%s', 'now') AS INTEGER) * 1000000);
 INSERT INTO penstock_migration VALUES (31, 'moved_schedules', CAST(strftime('%s', 'now') AS INTEGER) * 1000000);
+INSERT INTO penstock_migration VALUES (32, 'conflicts', CAST(strftime('%s', 'now') AS INTEGER) * 1000000);
 INSERT INTO penstock_state VALUES (1, 0, 0, 0, NULL, NULL);

@@ -96,6 +96,9 @@ static const char step_0030[] = {
 static const char step_0031[] = {
 #embed "../SQL/0031_moved_schedules.sql" suffix(, 0)
 };
+static const char step_0032[] = {
+#embed "../SQL/0032_conflicts.sql" suffix(, 0)
+};
 static const char baseline[] = {
 #embed "../Baseline/baseline.sql" suffix(, 0)
 };
@@ -133,6 +136,7 @@ static const struct penstock_migrations_step steps[] = {
     {"inserts", step_0029},
     {"checks", step_0030},
     {"moved_schedules", step_0031},
+    {"conflicts", step_0032},
 };
 
 int penstock_migrations_step_count(void) { return (int)(sizeof steps / sizeof steps[0]); }

@@ -7,6 +7,7 @@ import unittest
 sys.dont_write_bytecode = True
 
 import comments  # noqa: E402: not before nothing is written
+import conflicts  # noqa: E402
 import folders  # noqa: E402
 import mentions  # noqa: E402
 import source  # noqa: E402
@@ -74,6 +75,16 @@ class RulesTests(unittest.TestCase):
         for text in ("'unused'", "nothing uses 'left'", "'b.md'", "'B.sql'", "'Sources/N'", "no 'Lost'"):
             self.assertIn(text, found)
         self.assertEqual(len(found.splitlines()), 6, found)
+
+    def conflicts(self, statement):
+        trigger = f"CREATE TRIGGER t BEFORE INSERT ON a BEGIN\n    {statement};\nEND;\n"
+        return list(conflicts.broken(self.tree({"Migrations/Baseline/baseline.sql": trigger})))
+
+    def test_what_an_outer_statement_replaces_in_a_trigger(self):
+        for statement in ("INSERT OR IGNORE INTO b VALUES (1)", "UPDATE OR\n REPLACE b SET c = 1", "REPLACE INTO b VALUES (1)"):
+            self.assertEqual(len(self.conflicts(statement)), 1, statement)
+        for statement in ("INSERT INTO b VALUES (1) ON CONFLICT DO NOTHING", "SELECT replace(a, b, c) -- INSERT OR IGNORE"):
+            self.assertEqual(self.conflicts(statement), [], statement)
 
     def test_lines_stay_where_they_are(self):
         text = 'let a = """\n  one \\(b)\n  """ // c\n/* d\n e */ let f = #"g"#\n'

@@ -190,7 +190,7 @@ struct DoctorTests {
 
             """
         let toSchema9 =
-            copying + workflows.joined() + triggers.joined() + "DROP TRIGGER penstock_task_dropped; "
+            copying + workflows.joined() + triggers.joined() + "DROP TRIGGER penstock_dropped_task; "
             + tables.map { "DROP TABLE penstock_\($0); " }.joined()
             + "DROP VIEW penstock_firings; DROP VIEW penstock_schedules; DROP TRIGGER penstock_queue_deleted_schedules; "
             + "DROP VIEW penstock_latencies; DROP VIEW penstock_workers; DROP TABLE penstock_remote_worker; "

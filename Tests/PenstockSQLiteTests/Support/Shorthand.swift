@@ -130,7 +130,7 @@ let toSchema9 = """
     DROP TABLE penstock_group_pause; DROP TABLE penstock_regroup; DROP TABLE penstock_limit;
     DROP VIEW penstock_cancels; DROP VIEW penstock_running; DROP TABLE penstock_cancel; DROP TABLE penstock_progress;
     DROP VIEW penstock_tasks; DROP VIEW penstock_dependencies; DROP VIEW penstock_workflows; DROP VIEW penstock_steps;
-    DROP VIEW penstock_events; DROP TRIGGER penstock_task_dropped; DROP TABLE penstock_workflow; DROP TABLE penstock_task;
+    DROP VIEW penstock_events; DROP TRIGGER penstock_dropped_task; DROP TABLE penstock_workflow; DROP TABLE penstock_task;
     DROP TABLE penstock_dependency; DROP TABLE penstock_cascade; DROP TABLE penstock_result; DROP TABLE penstock_step;
     DROP TABLE penstock_event; DROP TABLE penstock_awaited; DROP TABLE penstock_pending;
     DROP VIEW penstock_firings; DROP VIEW penstock_schedules; DROP TRIGGER penstock_queue_deleted_schedules;
