@@ -55,7 +55,7 @@ package enum LineInspection {
     // One that is copied here says so, too, and waits for the rest.
     private static let deletedQueues = Query(
         """
-        SELECT name FROM penstock_queue WHERE deleting <> 0 AND id NOT IN (SELECT queue_id FROM penstock_arriving) ORDER BY name
+        SELECT name FROM penstock_queue WHERE deleting <> 0 AND id NOT IN (\(MoveInspection.arriving)) ORDER BY name
         """)
     private static let countSetAside = Query("SELECT count(*) FROM penstock_quarantine")
     private static let wrongDepths = Query(
@@ -110,10 +110,11 @@ package enum LineInspection {
             AND log.turn = coalesce(line.turn, log.turn))
         """
     private static let turnSQL = "SELECT sequence FROM penstock_log WHERE \(hasStrayTurn)"
-    /// What the log says of a message that has a turn though its queue has none.
+    /// What the log says of a message that has a turn though its queue has none. That a queue was fair comes behind its messages.
     package static let hasStrayTurn = """
         turn <> 0 AND queue_id IN (SELECT id FROM penstock_queue AS queue WHERE fair = 0
-            AND NOT EXISTS (SELECT 1 FROM penstock_fair AS fair WHERE fair.queue_id = queue.id))
+            AND NOT EXISTS (SELECT 1 FROM penstock_fair AS fair WHERE fair.queue_id = queue.id)
+            AND id NOT IN (\(MoveInspection.arriving)))
         """
     private static let noQueueSQL = """
         SELECT sequence FROM penstock_log WHERE queue_id NOT IN (SELECT id FROM penstock_queue)

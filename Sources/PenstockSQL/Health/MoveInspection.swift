@@ -23,6 +23,9 @@ package enum MoveInspection {
         }
     }
 
+    /// The queues of which not all is here, as SQL. What contradicts the rest of their rows is yet to come, and only the copy changes them.
+    package static let arriving = "SELECT queue_id FROM penstock_arriving"
+
     /// By the place a move that is broken off is told from one that goes on.
     private static let selectUnfinished = Query(
         """

@@ -72,10 +72,13 @@ package enum WorkflowInspection {
             WHERE cascade.workflow_id = 0 AND cascade.sequence = dependency.parent)
         """
 
-    /// Dependencies that do not agree with what they are on, while nobody is about to see to them.
+    /// Dependencies that do not agree with what they are on, while nobody is about to see to them. What is left to be told
+    /// in a queue that is copied here comes with the last of it.
     package static let disagreeing = """
         FROM penstock_dependency AS dependency
         WHERE dependency.state <> \(standing) AND (\(isWaiting)) AND \(isUntold)
+            AND NOT EXISTS (SELECT 1 FROM penstock_log AS log
+                WHERE log.sequence = dependency.child AND log.queue_id IN (\(MoveInspection.arriving)))
         """
 
     private static let disagreeingSQL = "SELECT DISTINCT child AS sequence \(disagreeing)"
@@ -84,6 +87,7 @@ package enum WorkflowInspection {
     package static let isForgotten = """
         NOT EXISTS (SELECT 1 FROM penstock_dependency AS dependency WHERE dependency.child = line.sequence
             AND (dependency.state = 'open' OR NOT \(isUntold)))
+            AND line.queue_id NOT IN (\(MoveInspection.arriving))
         """
 
     private static let forgottenSQL = "SELECT sequence FROM penstock_pending AS line WHERE \(isForgotten)"

@@ -41,7 +41,7 @@ extension Repairing {
                 DELETE FROM penstock_share WHERE queue_id NOT IN (SELECT id FROM penstock_queue);
                 DELETE FROM penstock_weight WHERE queue_id NOT IN (SELECT id FROM penstock_queue);
                 INSERT OR IGNORE INTO penstock_fair (queue_id, priority, turn)
-                    SELECT id, 0, 1 FROM penstock_queue WHERE fair;
+                    SELECT id, 0, 1 FROM penstock_queue WHERE fair AND id NOT IN (\(MoveInspection.arriving));
                 DELETE FROM penstock_regroup WHERE queue_id NOT IN (SELECT id FROM penstock_queue);
                 """)
         // On a clock that is none; the next claim reckons them anew.

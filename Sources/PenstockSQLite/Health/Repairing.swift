@@ -198,7 +198,7 @@ struct Repairing {
     /// Finishes deletions that nobody goes on with. One that would take messages which wait or run is given up.
     private mutating func finishDeletions() throws {
         // One that is copied here says so, too, and waits for the rest.
-        let deleting = "deleting AND id NOT IN (SELECT queue_id FROM penstock_arriving)"
+        let deleting = "deleting AND id NOT IN (\(MoveInspection.arriving))"
         for row in try Row.fetchAll(database, sql: "SELECT id, name FROM penstock_queue WHERE \(deleting)") {
             let id: Int64 = row["id"]
             let open =
