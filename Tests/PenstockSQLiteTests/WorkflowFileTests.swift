@@ -92,6 +92,34 @@ import Testing
         try await store.close()
     }
 
+    /// What waits for no other task any more still waits for its own time.
+    @Test func aTaskThatIsPutInLineIsDueWhenItWasToBe() async throws {
+        let store = try await open()
+        try await store.begin([("a", []), ("b", ["a"]), ("c", ["a"]), ("d", ["a"])])
+        let now = harness.time.now.microseconds
+        let program = try ForeignProgram(path)
+        try await program.run(
+            """
+            DELETE FROM penstock_dependency;
+            UPDATE penstock_task SET delay = 60000000 WHERE name = 'b';
+            UPDATE penstock_task SET delay = 5, due_at = \(now + 90_000_000) WHERE name = 'c';
+            UPDATE penstock_task SET due_at = \(now - 1) WHERE name = 'd';
+            """)
+        _ = try await SQLiteStore.repair(path: path, time: harness.time)
+        #expect(try await findings() == [])
+        #expect(
+            try await program.rows("SELECT sequence, due_at FROM penstock_scheduled ORDER BY sequence")
+                == ["2|\(now + 60_000_000)", "3|\(now + 90_000_000)"])
+        for expected in [[1, 4], [2, 3]] as [[Int64]] {
+            let messages = try await store.take(9)
+            #expect(messages.map(\.lease.sequence.rawValue).sorted() == expected)
+            _ = try await store.settle(messages.map { Settlement($0.lease, .done) })
+            harness.time.advance(by: .seconds(90))
+        }
+        #expect(try await findings() == [])
+        try await store.close()
+    }
+
     /// Nothing of a workflow stays once its last task is forgotten, and nothing goes before.
     @Test func aWorkflowIsForgottenWhole() async throws {
         let store = try await open()

@@ -66,6 +66,19 @@ extension Repairing {
     private mutating func repairForgotten() throws {
         let isTold = "(state = 'failed' OR parent IN (SELECT sequence FROM penstock_log))"
         let forgotten = "SELECT sequence FROM penstock_pending AS line WHERE \(WorkflowInspection.isForgotten)"
+        let isAlone = """
+            sequence IN (\(forgotten)) AND sequence NOT IN (SELECT child FROM penstock_dependency WHERE \(isTold))
+            """
+        try change(
+            .misplaced,
+            "COUNT {message that waited|messages that waited} for nothing {waits|wait} until {it is|they are} due.",
+            """
+            INSERT INTO penstock_scheduled (sequence, queue_id, due_at, priority, attempt, forgiven, marks)
+            SELECT sequence, queue_id, \(due), priority, attempt, forgiven, marks FROM penstock_pending AS line
+            WHERE \(isAlone) AND \(due) > \(now.microseconds)
+            """)
+        try database.execute(
+            sql: "DELETE FROM penstock_pending WHERE sequence IN (SELECT sequence FROM penstock_scheduled)")
         try change(
             .misplaced, "COUNT {message that waited|messages that waited} for nothing {is|are} ready.",
             """
@@ -73,9 +86,7 @@ extension Repairing {
             SELECT queue_id, priority,
                 coalesce((SELECT turn FROM penstock_log AS log WHERE log.sequence = line.sequence), 0), sequence, attempt, forgiven, marks,
                 (SELECT now FROM penstock_now)
-            FROM penstock_pending AS line
-            WHERE sequence IN (\(forgotten))
-                AND sequence NOT IN (SELECT child FROM penstock_dependency WHERE \(isTold))
+            FROM penstock_pending AS line WHERE \(isAlone)
             """)
         try database.execute(
             sql: """
@@ -87,6 +98,16 @@ extension Repairing {
         try change(
             .misplaced, "COUNT {task is|tasks are} told again to those that wait for {it|them}.",
             Self.tell("SELECT DISTINCT parent \(WorkflowInspection.disagreeing)"))
+    }
+
+    /// When the row `line` of penstock_pending is due if it waits for nothing from now on, as `TaskRows` says, as SQL.
+    private var due: String {
+        let delay = "max(0, min(delay, \(Limits.delayMax.wholeMicroseconds)))"
+        let moment = "max(0, min(due_at, \(StoredRange.times.upperBound)))"
+        return """
+            coalesce((SELECT max(coalesce(\(moment), 0), coalesce(\(now.microseconds) + \(delay), 0))
+                FROM penstock_task AS task WHERE task.sequence = line.sequence), 0)
+            """
     }
 
     /// What has the end or the return of the tasks told that `sequences` gives.
