@@ -101,6 +101,8 @@ public struct PenstockError: Error, Sendable, CustomStringConvertible {
     /// but for a full queue whose policy is `wait`, where messages go in as there is room. The others are not in line,
     /// but for `outcomeUnknown`: then nobody knows of any after these.
     public var receipts: [Receipt] = []
+    /// The database's own words, where what was to be written contradicts what is there; `nil`: something else went wrong.
+    package var contradiction: String?
 
     /// Makes an error.
     public init(_ code: Code, _ message: String, cause: (any Error)? = nil) {

@@ -88,6 +88,27 @@ import Testing
         try await store.close()
     }
 
+    /// A repair leaves the queues that arrive as they are, and so is no advice.
+    @Test func aCopyThatMeetsAContradictionCanBeGivenUp() async throws {
+        let left = Countdown(2)
+        let from = try await open(source, afterStep: { try left.step() })
+        let into = try await open(target)
+        try await from.configure(.jobs, .create(QueuePolicy(isFair: true), ifAbsent: true))
+        try await from.put(.text("x"))
+        // The queue is there, and none of its rows.
+        await #expect(throws: Countdown.Over.self) { _ = try await from.copy(to: into, move) { _ in } }
+        try await ForeignProgram(target).run("INSERT INTO penstock_fair SELECT queue_id, 0, 1 FROM penstock_arriving")
+        let error = await expect(.corrupt) { _ = try await from.copy(to: into, move) { _ in } }
+        #expect(error?.message.contains("`penstock copy --cancel --from source.db`") == true)
+        #expect(error?.message.contains("--repair") == false)
+        // As the sentence says.
+        try await from.cancelCopy(into: into)
+        #expect(try await from.copy(to: into, move) { _ in }.total == 1)
+        try await from.close()
+        try await into.close()
+        #expect(try await findings(target) == [])
+    }
+
     /// Whoever reads that the source has moved may remove it, and the batches were not flushed one by one.
     @Test func theSourceHasMovedOnceAllIsOnTheDiskOfTheTarget() async throws {
         let texts = (1...1500).map { "message \($0)" }

@@ -32,8 +32,10 @@ enum ServerFailures {
             return failure(
                 .busy, "Another program holds the tables of \(place) and does not let go; end its transaction.")
         case ("23", _):
-            return failure(
+            var contradiction = failure(
                 .corrupt, "\(place) contradicts itself (\(error.message)); the call that met it changed nothing.")
+            contradiction.contradiction = error.message
+            return contradiction
         case (_, "42P01"), (_, "42703"), (_, "42883"), (_, "3F000"):
             return failure(
                 .corrupt, "\(place) has lost a part of its schema (\(error.message)); restore it from a copy.")

@@ -136,6 +136,17 @@ enum Arriving {
         "A queue of this move was deleted where it was to go, or the move was being given up; give it up with `penstock copy "
             + "--cancel` and `--to`, and begin it again.")
 
+    /// What an error of the target means to people. To repair the target would not help where it contradicts what comes, as a repair
+    /// leaves queues that arrive as they are.
+    static func translated(_ error: any Error, _ copy: StoreCopy) -> any Error {
+        guard let error = error as? PenstockError, let contradiction = error.contradiction else { return error }
+        return PenstockError(
+            .corrupt,
+            "What comes from \(copy.source) contradicts what \(copy.target) has (\(contradiction)); give the copy up with "
+                + "`\(StoreCopy.cancellation(of: copy.source))` and `--to`, look at both stores with `penstock doctor`, and begin it "
+                + "again.", cause: error.cause)
+    }
+
     /// Forgets a move whose queues are gone.
     static func forget(_ moveID: String, in transaction: Transaction) throws {
         try transaction.connection.run(deleteArrival, .text(moveID))

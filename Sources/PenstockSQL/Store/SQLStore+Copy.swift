@@ -63,7 +63,12 @@ extension SQLStore {
         if arrival?.isBrokenOff == true { throw Arriving.brokenOff }
         if arrival == nil { arrival = try await begin(moveID, sourceID, in: target, copy) }
         guard let arrival else { throw PenstockError(.storage, "\(copy.target) does not know the move.") }
-        let place = try await takeAll(arrival, into: target, total: expected.total, progress)
+        let place: CopyBatch.Place
+        do {
+            place = try await takeAll(arrival, into: target, total: expected.total, progress)
+        } catch {
+            throw Arriving.translated(error, copy)
+        }
 
         let found = try await target.core.read { try CopyCount.ofTarget(moveID, $0) }
         if let difference = expected.difference(from: found) {
@@ -88,7 +93,7 @@ extension SQLStore {
         } catch {
             // That it was cancelled says more than that the target has no such move.
             try await core.read { try Leaving.requireLeft(moveID, $0) }
-            throw error
+            throw Arriving.translated(error, copy)
         }
         // Somebody may have said that the target is lost.
         try await core.read { try Leaving.requireLeft(moveID, $0) }

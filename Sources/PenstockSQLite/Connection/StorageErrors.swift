@@ -16,10 +16,12 @@ enum StorageErrors {
                 .corrupt, "\(path) is damaged; stop its writers, keep a copy, and run `penstock doctor` on it.",
                 cause: error)
         case .SQLITE_CONSTRAINT:
-            return PenstockError(
-                .corrupt,
-                "\(path) contradicts itself (\(error.message ?? "no detail")); run `penstock doctor --repair`.",
-                cause: error)
+            let contradiction = error.message ?? "no detail"
+            var failure = PenstockError(
+                .corrupt, "\(path) contradicts itself (\(contradiction)); run `penstock doctor --repair`.", cause: error
+            )
+            failure.contradiction = contradiction
+            return failure
         case .SQLITE_FULL:
             return diskFull(path, error)
         case .SQLITE_IOERR where error.extendedResultCode == .SQLITE_IOERR_SHMSIZE:
