@@ -89,7 +89,7 @@ final class SettlingConduit<Output, Input: Settleable>: Subscriber, Subscription
     // MARK: Downstream
 
     func request(_ demand: Subscribers.Demand) {
-        perform { $0.machine.request(demand.count) }
+        perform { ($0.machine.request(demand.count), []) }
     }
 
     func cancel() {
@@ -117,14 +117,8 @@ final class SettlingConduit<Output, Input: Settleable>: Subscriber, Subscription
         subscription.request(.max(1))
     }
 
-    private func workGave(_ value: Output, _ name: Name) -> Subscribers.Demand {
-        var givesMore = false
-        perform { state in
-            let (steps, isTaken) = state.machine.workGave(value, name)
-            givesMore = isTaken
-            return (steps, [])
-        }
-        return givesMore ? .max(1) : .none
+    private func workGave(_ value: Output, _ name: Name) {
+        perform { ($0.machine.workGave(value, name), []) }
     }
 
     private func workEnded(_ end: HandlerEnd, _ name: Name) {
@@ -151,6 +145,7 @@ final class SettlingConduit<Output, Input: Settleable>: Subscriber, Subscription
 
         func receive(_ input: Output) -> Subscribers.Demand {
             conduit.workGave(input, name)
+            return .none
         }
 
         func receive(completion: Subscribers.Completion<Failure>) {
@@ -177,11 +172,15 @@ final class SettlingConduit<Output, Input: Settleable>: Subscriber, Subscription
 
     private func tell(_ step: Machine.Step) {
         switch step {
-        case .give(let value):
+        case .give(let value, let name):
             guard let downstream = state.withLock({ $0.downstream }) else { return }
             let more = downstream.receive(value).count
             // This thread has the turn, and goes on with what that adds.
-            if more > 0 { perform { $0.machine.request(more) } }
+            perform { state in
+                let asked = state.machine.request(more)
+                let (steps, actions) = state.machine.said(name)
+                return (asked + steps, actions)
+            }
         case .end(let completion):
             closeKeepers()
             state.withLock { $0.downstream.take() }?.receive(completion: completion)

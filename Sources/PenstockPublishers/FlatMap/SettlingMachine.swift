@@ -4,8 +4,8 @@ internal import PenstockStreams
 /// What a bounded flatMap over deliveries does, as a value: events go in, and what is to be done comes out. How many
 /// works there may be, and whose value is next, its `FlatMapCore` decides.
 ///
-/// Each delivery has a publisher of its own, its work. That has ended when it says so and the last of its values was
-/// taken; then the delivery is settled, and upstream is asked for another when that is done: a process that dies between
+/// Each delivery has a publisher of its own, its work. That has ended when it says so and the subscriber was told the last
+/// of its values, and not when that was put in line for it; then the delivery is settled, and upstream is asked for another when that is done: a process that dies between
 /// the two leaves no more handed out than may be worked on. A work that fails does not fail the stream.
 ///
 /// ```
@@ -18,7 +18,8 @@ struct SettlingMachine<Output> {
 
     /// What is to be said downstream.
     enum Step {
-        case give(Output)
+        /// Give the value of a work; ``said(_:)`` is called when the subscriber has taken it.
+        case give(Output, Name)
         case end(Subscribers.Completion<any Error>)
     }
 
@@ -40,7 +41,8 @@ struct SettlingMachine<Output> {
     }
 
     private struct Work {
-        /// How many values it has given that nobody has taken yet. It is asked for one at a time.
+        /// How many values it has given that the subscriber has not taken yet, whether these were asked for or not. It is
+        /// asked for one at a time.
         var valuesWaiting = 0
         var end: HandlerEnd?
     }
@@ -62,16 +64,19 @@ struct SettlingMachine<Output> {
     }
 
     /// Downstream asks for values.
-    mutating func request(_ count: Int) -> (steps: [Step], actions: [Action]) {
+    mutating func request(_ count: Int) -> [Step] {
         core.request(count)
         var steps: [Step] = []
-        var actions: [Action] = []
-        while let (value, name) = core.next() {
-            steps.append(.give(value))
-            works[name]?.valuesWaiting -= 1
-            actions += works[name]?.end == nil ? [.askWork(name)] : endIfDone(name)
-        }
-        return (steps + finishIfDone(), actions)
+        while let (value, name) = core.next() { steps.append(.give(value, name)) }
+        return steps
+    }
+
+    /// The subscriber has taken a value of the work.
+    mutating func said(_ name: Name) -> (steps: [Step], actions: [Action]) {
+        guard let work = works[name] else { return ([], []) }
+        works[name]?.valuesWaiting -= 1
+        let actions = work.end == nil ? [.askWork(name)] : endIfDone(name)
+        return (finishIfDone(), actions)
     }
 
     /// Upstream gave a delivery. Returns the name of its work; `nil` when nobody wants it any more.
@@ -82,13 +87,13 @@ struct SettlingMachine<Output> {
         return namesGiven
     }
 
-    /// A work gave a value. Returns also whether it is to give another.
-    mutating func workGave(_ value: Output, _ name: Name) -> (steps: [Step], givesMore: Bool) {
-        guard works[name] != nil else { return ([], false) }
-        if core.mayGive() { return ([.give(value)], true) }
-        core.wait(value, of: name)
+    /// A work gave a value. It is asked for another when the subscriber has taken this one.
+    mutating func workGave(_ value: Output, _ name: Name) -> [Step] {
+        guard works[name] != nil else { return [] }
         works[name]?.valuesWaiting += 1
-        return ([], false)
+        if core.mayGive() { return [.give(value, name)] }
+        core.wait(value, of: name)
+        return []
     }
 
     /// A work ended, or its lease has: then nobody settles it, also when the work had ended before and values of it wait.

@@ -54,25 +54,44 @@ import Testing
 
     @Test func request() {
         var idle = working()
-        #expect(names(idle.request(1).actions) == [])
+        #expect(names(idle.request(1)) == [])
         var waits = valueWaits
-        let given = waits.request(1)
-        #expect(names(given.steps) == ["give(1)"])
-        #expect(names(given.actions) == ["askWork(1)"])
-        var ended = endedValueWaits
-        #expect(names(ended.request(1).actions) == ["settle(1, finished)"])
+        #expect(names(waits.request(1)) == ["give(1, 1)"])
+        #expect(names(waits.request(1)) == [])
         var gone = over
-        #expect(gone.request(1).steps.isEmpty)
+        #expect(gone.request(1).isEmpty)
+    }
+
+    @Test func said() {
+        var waits = valueWaits
+        _ = waits.request(1)
+        #expect(names(waits.said(1).actions) == ["askWork(1)"])
+        var ended = endedValueWaits
+        _ = ended.request(1)
+        #expect(names(ended.said(1).actions) == ["settle(1, finished)"])
+        var gone = over
+        #expect(gone.said(1).actions.isEmpty)
     }
 
     @Test func workGave() {
         var asked = working(demand: 1)
-        #expect(asked.workGave(7, 1).givesMore)
-        #expect(!asked.workGave(8, 1).givesMore)
-        #expect(names(asked.request(1).steps) == ["give(8)"])
+        #expect(names(asked.workGave(7, 1)) == ["give(7, 1)"])
+        #expect(asked.workGave(8, 1).isEmpty)
+        #expect(names(asked.request(1)) == ["give(8, 1)"])
         var gone = over
-        #expect(gone.workGave(7, 1).steps.isEmpty)
-        #expect(!gone.workGave(7, 1).givesMore)
+        #expect(gone.workGave(7, 1).isEmpty)
+    }
+
+    /// It was asked for, but another thread speaks to the subscriber.
+    @Test func aWorkEndsBeforeItsLastValueIsSaid() {
+        var machine = working(demand: 1)
+        _ = machine.workGave(7, 1)
+        #expect(names(machine.workEnded(.finished, 1).actions) == [])
+        #expect(machine.ended(.finished).steps.isEmpty)
+        var cancelled = machine
+        #expect(names(cancelled.cancelled()) == ["letGo([])", "cancelUpstream", "giveUp(1)"])
+        #expect(names(machine.said(1).actions) == ["settle(1, finished)"])
+        #expect(names(machine.settled(1).steps) == ["end(finished)"])
     }
 
     @Test func workEnded() {
@@ -99,13 +118,13 @@ import Testing
         #expect(names(waits.workEnded(.cancelled, 1).actions) == ["cancel(1)"])
         #expect(names(waits.workEnded(.finished, 1).actions) == [])
         #expect(names(waits.settled(1).actions) == [])
-        let taken = waits.request(1)
-        #expect(names(taken.steps) == ["give(1)"])
-        #expect(names(taken.actions) == ["askUpstream(1)"])
+        #expect(names(waits.request(1)) == ["give(1, 1)"])
+        #expect(names(waits.said(1).actions) == ["askUpstream(1)"])
         var last = endedValueWaits
         _ = last.workEnded(.leaseLost, 1)
         _ = last.ended(.finished)
-        #expect(names(last.request(1).steps) == ["give(1)", "end(finished)"])
+        #expect(names(last.request(1)) == ["give(1, 1)"])
+        #expect(names(last.said(1).steps) == ["end(finished)"])
     }
 
     @Test func settled() {

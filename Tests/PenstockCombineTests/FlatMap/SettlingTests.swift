@@ -1,3 +1,4 @@
+import Dispatch
 import PenstockCombine
 import PenstockTestKit
 import Testing
@@ -159,6 +160,43 @@ import Testing
         await process.stillness.waitUntilIdle()
         #expect(probe.values == [1, 10, 2, 20, 3, 30, 4, 40])
         #expect(try await process.count(.done) == 4)
+        probe.cancel()
+        await process.stillness.waitUntilIdle()
+    }
+
+    /// What was given while another thread speaks to the subscriber is not taken: it would be lost with the process.
+    @Test func whatWaitsForASlowSubscriberIsNotSettled() async throws {
+        let (_, process, queue) = try await fixture([1, 2])
+        let works = [Source<Int, Never>(), Source<Int, Never>()]
+        let heard = Tally()
+        let mayReturn = DispatchSemaphore(value: 0)
+        let probe = Probe<Int, any Error>(demand: .max) { _, _ in
+            heard.add()
+            mayReturn.wait()
+            return 0
+        }
+        await process.read(queue.publisher.flatMap(maxPublishers: .max(2)) { works[$0 - 1] }, probe)
+        let wait = onAnotherThread { works[0].send(10) }
+        try await heard.wait(for: 1)
+        works[1].send(20)
+        works[1].send(completion: .finished)
+        await process.stillness.waitUntilIdle()
+        #expect(try await process.count(.done) == 0)
+        probe.cancel()
+        mayReturn.signal()
+        wait()
+        await process.stillness.waitUntilIdle()
+        #expect(probe.values == [10])
+        #expect(try await process.count(.ready) == 2)
+    }
+
+    /// A work is asked for the next value by the thread that speaks.
+    @Test func aWorkThatAnswersAtOnceMayGiveManyValues() async throws {
+        let (_, process, queue) = try await fixture([1])
+        let probe = Probe<Int, any Error>(demand: .max)
+        await process.read(queue.publisher.flatMap(maxPublishers: .max(1)) { _ in (1...10_000).publisher }, probe)
+        #expect(probe.values.count == 10_000)
+        #expect(try await process.count(.done) == 1)
         probe.cancel()
         await process.stillness.waitUntilIdle()
     }
