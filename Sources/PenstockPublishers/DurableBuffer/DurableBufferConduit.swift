@@ -15,6 +15,8 @@ final class DurableBufferConduit<Element: Sendable>: Subscription, @unchecked Se
         var upstream = UpstreamSubscription()
         var held = HeldDemand()
         var hasBegun = false
+        /// The engine's thread while it speaks to the subscriber.
+        var speaker: ThreadName?
         /// What upstream is to be asked for by the thread that waits for the queue; `nil` when none does.
         var firstAsk: Int? = 0
         var isOpen = false
@@ -93,7 +95,12 @@ final class DurableBufferConduit<Element: Sendable>: Subscription, @unchecked Se
     private func askUpstream(_ count: Int) { state.ask(Subscribers.Demand(count: count)) }
 
     private func give(_ delivery: Delivery<Element>) -> Bool {
-        guard let downstream = state.withLock({ $0.downstream }) else { return false }
+        let downstream = state.withLock { state in
+            state.speaker = .current
+            return state.downstream
+        }
+        defer { state.withLock { $0.speaker = nil } }
+        guard let downstream else { return false }
         let more = downstream.receive(delivery).count
         if more > 0 { engine.request(more) }
         return true
@@ -123,8 +130,9 @@ final class DurableBufferConduit<Element: Sendable>: Subscription, @unchecked Se
         // A thread that asks is the one that cancels for another.
         state.withLock { $0.upstream.cancelForAnother() }?.cancel()
         engine.arrived(element)
-        // The engine's own thread is here when a subscriber sends into its own source: it would wait for itself.
-        guard StreamExecutor.engine != ObjectIdentifier(self) else { return }
+        // The engine's own thread is here when a subscriber sends into its own source: it would wait for itself. A task
+        // that was begun there is another's, which may wait.
+        guard state.withLock({ $0.speaker }) != .current else { return }
         engine.waitForStaging { StreamExecutor.wait($0) }
     }
 

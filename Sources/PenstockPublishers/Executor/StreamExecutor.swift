@@ -12,8 +12,8 @@ final class StreamExecutor: TaskExecutor {
     /// The one of this process; a test has its own, which says when nothing can go on by itself.
     @TaskLocal static var current: any TaskExecutor = shared
 
-    /// Which engine's task this is: what that one asks of upstream may not be answered on its own thread, as the answer
-    /// may have to wait for it.
+    /// Which engine's task this is, or was begun in, as those are that settle for it. What one of these asks of upstream
+    /// may not be answered on its own thread, as the answer may have to wait for the engine.
     @TaskLocal static var engine: ObjectIdentifier?
 
     private static let shared = StreamExecutor()
@@ -38,6 +38,9 @@ final class StreamExecutor: TaskExecutor {
         let job = UnownedJob(job)
         provide { $0.line.append(job) }
     }
+
+    /// How many threads wait for a stream in this process.
+    static var waitingCount: Int { shared.state.withLock { $0.waiting } }
 
     /// Waits on this thread for what a stream does.
     static func wait(_ body: () -> Void) {

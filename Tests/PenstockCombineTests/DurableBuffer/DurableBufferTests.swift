@@ -184,6 +184,38 @@ import Testing
         await process.stillness.waitUntilIdle()
     }
 
+    /// The task inherits what the engine's task knows of itself, but the engine does not wait for it.
+    @Test func aTaskBegunOnTheEnginesThreadWaitsForTheStore() async throws {
+        let (_, process, queue) = try await fixture()
+        let subject = Shared(PassthroughSubject<Int, Never>())
+        let sender = IdleExecutor(isSerial: true)
+        let sent = Tally()
+        let mayReturn = Gate()
+        let count = Limits.stagedCountMax * 2
+        let reader = Reader(demand: 1) { _, _ in
+            Task(executorPreference: sender) {
+                for value in 1...count { subject.value.send(value) }
+                sent.add()
+            }
+            // The engine calls no store meanwhile.
+            mayReturn.pass()
+            return 0
+        }
+        process.run {
+            subject.value.buffer(size: 100_000, prefetch: .byRequest, whenFull: .dropNewest, in: queue)
+                .subscribe(reader)
+        }
+        subject.value.send(0)
+        try await eventually { StreamExecutor.waitingCount > 0 || sent.count > 0 }
+        #expect(sent.count == 0)
+        mayReturn.open()
+        await sender.waitUntilIdle()
+        await process.stillness.waitUntilIdle()
+        #expect(try await queue.status().depths.ready == count)
+        reader.cancel()
+        await process.stillness.waitUntilIdle()
+    }
+
     @Test func upstreamIsCalledByOneThreadAtATime() async throws {
         let store = PenstockStore(InMemoryStore())
         let queue = try await store.queue("q", of: Int.self)
