@@ -83,7 +83,7 @@ public struct EventSequence<Kind: Sendable>: AsyncSequence, Sendable {
 
     /// Takes the events.
     public struct Iterator: AsyncIteratorProtocol {
-        private var cursor: LogCursor<EventRecord>
+        private let cursor: LogCursor<EventRecord>
 
         init(cursor: LogCursor<EventRecord>) {
             self.cursor = cursor
@@ -152,7 +152,7 @@ extension EventBus {
     ) -> EventSubscription {
         let subscription = subscription(to: kind)
         let task = Task { [failures] in
-            var cursor = LogCursor(subscription)
+            let cursor = LogCursor(subscription)
             do {
                 while try await cursor.fill() {
                     try await body(EventPortion(cursor.takeAll(), subscription, failures))

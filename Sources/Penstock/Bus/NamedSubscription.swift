@@ -102,12 +102,17 @@ public struct NamedEventSequence<Kind: Sendable>: AsyncSequence, Sendable {
 
     /// Takes the events.
     public struct Iterator: AsyncIteratorProtocol {
-        private var cursor: LogCursor<EventRecord>
+        /// What copies share beside the cursor.
+        private final class Reach {
+            /// The last event that was handed out, and the last that was not of the kind.
+            var handedOut = SequenceNumber(0)
+            var passedOver = SequenceNumber(0)
+        }
+
+        private let cursor: LogCursor<EventRecord>
         private let settled: SettledPlace
         private let failures: EventFailures
-        /// The last event that was handed out, and the last that was not of the kind.
-        private var handedOut = SequenceNumber(0)
-        private var passedOver = SequenceNumber(0)
+        private let reach = Reach()
 
         init(_ cursor: LogCursor<EventRecord>, _ settled: SettledPlace, _ failures: EventFailures) {
             self.cursor = cursor
@@ -123,15 +128,15 @@ public struct NamedEventSequence<Kind: Sendable>: AsyncSequence, Sendable {
             while true {
                 // Another process under the same name has settled these meanwhile.
                 cursor.skip(to: settled.reach)
-                if cursor.isEmpty, passedOver > handedOut, settled.reach >= handedOut {
+                if cursor.isEmpty, reach.passedOver > reach.handedOut, settled.reach >= reach.handedOut {
                     // Before the wait, so that events of other kinds are not read again, nor counted as missed.
-                    try await settled.advance(to: passedOver)
+                    try await settled.advance(to: reach.passedOver)
                 }
                 guard let item = try await cursor.next(isolation: isolation) else { return nil }
                 if item.sequence <= settled.reach { continue }
                 let record = try item.value.get()
                 if let event = record.matched(as: Kind.self) {
-                    handedOut = item.sequence
+                    reach.handedOut = item.sequence
                     return NamedEvent(event: event, sequence: item.sequence, settled: settled)
                 }
                 if let unread = record.content as? UnreadEvent,
@@ -141,7 +146,7 @@ public struct NamedEventSequence<Kind: Sendable>: AsyncSequence, Sendable {
                     failures.report(
                         .undecodable, unread.entry.name, item.sequence, PenstockError(.undecodable, unread.reason))
                 }
-                passedOver = item.sequence
+                reach.passedOver = item.sequence
             }
         }
     }

@@ -19,6 +19,21 @@ import Testing
         return ids
     }
 
+    @Test func copiesOfAnIteratorShareTheSubscription() async throws {
+        let bus = try await EventBus.open(in: the.store)
+        var events = bus.subscribe(Placed.self).makeAsyncIterator()
+        var named = bus.subscribe(Placed.self, named: "mailer").makeAsyncIterator()
+        for number in 1...4 { bus << Placed(id: number) }
+        var copyOfEvents = events
+        var copyOfNamed = named
+        for number in [1, 3] {
+            #expect(try await events.next()?.id == number)
+            #expect(try await copyOfEvents.next()?.id == number + 1)
+            #expect(try await named.next()?.event.id == number)
+            #expect(try await copyOfNamed.next()?.event.id == number + 1)
+        }
+    }
+
     @Test func otherProcessesReceiveWhatIsSent() async throws {
         let buses = [
             try await EventBus.open(in: the.store), try await EventBus.open(in: the.otherProcess()),

@@ -58,13 +58,12 @@ package final class LogDelivery: Sendable {
     private let task: Task<Void, Never>
 
     init<Element: Sendable>(
-        _ cursor: LogCursor<Element>, receive: @escaping @Sendable (Element) -> Void,
+        _ cursor: sending LogCursor<Element>, receive: @escaping @Sendable (Element) -> Void,
         complete: @escaping @Sendable ((any Error)?) -> Void
     ) {
         enter = { [subscription = cursor.subscription] in subscription.enter() }
         cancelSubscription = { [subscription = cursor.subscription] in subscription.cancel() }
         task = Task { [demand] in
-            var cursor = cursor
             do {
                 // The end needs no demand: it is looked for behind each value.
                 while let element = try await cursor.next()?.value.get() {

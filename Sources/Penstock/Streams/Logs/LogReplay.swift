@@ -49,7 +49,7 @@ package final class LogReplay<Element: Sendable>: Sendable {
 
     /// Begins a subscription for a consumer that comes for values: after everything that was sent before, and before
     /// everything that is sent later.
-    func subscribe() -> LogCursor<Element> {
+    func subscribe() -> sending LogCursor<Element> {
         LogCursor(LogSubscription(hub, from: writer.beginning(last: count)), onMissed: onMissed)
     }
 

@@ -1,6 +1,6 @@
 /// One subscription to a log whose last elements are replayed. Letting it go ends it.
 public struct LogReplayIterator<Element: Sendable>: AsyncIteratorProtocol {
-    private var cursor: LogCursor<Element>
+    private let cursor: LogCursor<Element>
 
     init(cursor: LogCursor<Element>) {
         self.cursor = cursor

@@ -77,8 +77,8 @@ final class LogSubscription<Value: Sendable>: Sendable {
 }
 
 /// Reads a log on behalf of one subscription: its own pages while it is behind, and what all share while it keeps up.
-/// Holds a page at most.
-struct LogCursor<Value: Sendable>: Sendable {
+/// Holds a page at most. The copies of an iterator share it.
+final class LogCursor<Value: Sendable> {
     private enum Phase {
         case fresh
         /// Another reader was first, and this one gets nothing.
@@ -97,6 +97,7 @@ struct LogCursor<Value: Sendable>: Sendable {
     /// What was read together, of which the values up to `taken` are taken.
     private var items: ArraySlice<LogItem<Value>> = []
     private var taken = 0
+    private let isFetching = Atomic(false)
 
     init(_ subscription: LogSubscription<Value>, onMissed: @escaping @Sendable (Int) -> Void = { _ in }) {
         self.subscription = subscription
@@ -107,23 +108,27 @@ struct LogCursor<Value: Sendable>: Sendable {
     var isEmpty: Bool { taken == items.endIndex }
 
     /// The next value that is there already; none when the subscription is cancelled.
-    mutating func takeNext() -> LogItem<Value>? {
+    func takeNext() -> LogItem<Value>? {
         if isEmpty || subscription.isOver { return nil }
         defer { taken += 1 }
         return items[taken]
     }
 
     /// The next value, once there is one; `nil` after the last, and when the subscription or the task is cancelled.
-    mutating func next(isolation: isolated (any Actor)? = #isolation) async throws -> LogItem<Value>? {
+    func next(isolation: isolated (any Actor)? = #isolation) async throws -> LogItem<Value>? {
         guard try await fill(isolation: isolation) else { return nil }
         return takeNext()
     }
 
     /// Returns once there are values to take; false after the last, and when the subscription or the task is cancelled.
-    mutating func fill(isolation: isolated (any Actor)? = #isolation) async throws -> Bool {
+    func fill(isolation: isolated (any Actor)? = #isolation) async throws -> Bool {
         if case .fresh = phase { phase = subscription.take() ? .beginning : .taken }
         if case .taken = phase { return false }
         if subscription.isOver { hold([]) }
+        if !isEmpty { return true }
+        let isAlone = !isFetching.exchange(true, ordering: .acquiring)
+        precondition(isAlone, "next() was called while another call of it was under way.")
+        defer { isFetching.store(false, ordering: .releasing) }
         do {
             while isEmpty {
                 if Task.isCancelled || subscription.isOver { phase = .over }
@@ -142,23 +147,23 @@ struct LogCursor<Value: Sendable>: Sendable {
     }
 
     /// Lets go of everything after this value: the subscription goes on behind it.
-    mutating func skip(to sequence: SequenceNumber) {
+    func skip(to sequence: SequenceNumber) {
         while !isEmpty, items[taken].sequence <= sequence { taken += 1 }
     }
 
     /// All values that are there already.
-    mutating func takeAll() -> ArraySlice<LogItem<Value>> {
+    func takeAll() -> ArraySlice<LogItem<Value>> {
         defer { hold([]) }
         return items[taken...]
     }
 
     /// Keeps what was read, to be taken.
-    private mutating func hold(_ items: ArraySlice<LogItem<Value>>) {
+    private func hold(_ items: ArraySlice<LogItem<Value>>) {
         self.items = items
         taken = items.startIndex
     }
 
-    private mutating func end(isolation: isolated (any Actor)?) async {
+    private func end(isolation: isolated (any Actor)?) async {
         phase = .over
         hold([])
         subscription.cancel()
@@ -166,7 +171,7 @@ struct LogCursor<Value: Sendable>: Sendable {
     }
 
     /// - Returns: whether there may be more.
-    private mutating func fetch(isolation: isolated (any Actor)?) async throws -> Bool {
+    private func fetch(isolation: isolated (any Actor)?) async throws -> Bool {
         switch phase {
         case .beginning:
             guard let beginning = try await subscription.begin() else { return false }
@@ -197,13 +202,13 @@ struct LogCursor<Value: Sendable>: Sendable {
         return true
     }
 
-    private mutating func take(_ stretch: LogStretch<Value>) {
+    private func take(_ stretch: LogStretch<Value>) {
         hold(stretch.items[...])
         place = stretch.reach
         if stretch.missed > 0 { onMissed(stretch.missed) }
     }
 
-    private mutating func take(_ items: ArraySlice<LogItem<Value>>) {
+    private func take(_ items: ArraySlice<LogItem<Value>>) {
         guard let first = items.first, let last = items.last else { return }
         hold(items)
         let missed = first.ordinal - place.ordinal - 1
@@ -213,7 +218,7 @@ struct LogCursor<Value: Sendable>: Sendable {
     }
 
     /// In memory what is no longer in the tail is gone.
-    private mutating func takeFromMemory() -> Bool {
+    private func takeFromMemory() -> Bool {
         guard let base = subscription.hub.tail?.base else { return false }
         let missed = base.ordinal - place.ordinal
         place = LogPlace(sequence: max(base.sequence, place.sequence), ordinal: max(base.ordinal, place.ordinal))

@@ -39,6 +39,21 @@ import Testing
         #expect(subject.subscriberCount == 0)
     }
 
+    /// Also those that are made before the first value.
+    @Test func copiesOfAnIteratorShareTheSubscription() async throws {
+        let subject = try await subject(10)
+        for number in 1...6 { try await subject.send(number) }
+        var first = subject.makeAsyncIterator()
+        var early = first
+        #expect(try await first.next() == 1)
+        #expect(try await early.next() == 2)
+        var late = first
+        #expect(try await first.next() == 3)
+        #expect(try await late.next() == 4)
+        #expect(try await early.next() == 5)
+        #expect(try await first.next() == 6)
+    }
+
     @Test func whatIsSentIsCommitted() async throws {
         let subject = try await subject()
         let receipt = try await subject.send(1)
