@@ -50,9 +50,21 @@ final class BufferConduit<Input, Failure: Error>: Conduit {
     // MARK: Upstream
 
     @inlinable func receive(subscription: any Subscription) {
-        let (isFirst, downstream) = state.withLock { ($0.upstream.begin(subscription), $0.downstream) }
-        guard isFirst, let downstream else { return subscription.cancel() }
+        let downstream = state.withLock { state -> Downstream? in
+            guard state.upstream.begin(subscription) else { return nil }
+            state.isSpeaking = true
+            return state.downstream
+        }
+        guard let downstream else { return subscription.cancel() }
         downstream.receive(subscription: asSubscription)
+        var count = 0
+        let first = state.withLock { state -> (Core.Step, Downstream)? in
+            if let first = state.speak() { return first }
+            count = state.core.takeAsk()
+            return nil
+        }
+        if let first { speak(first) { count = $0.takeAsk() } }
+        state.ask(Subscribers.Demand(count: count))
     }
 
     @inlinable func receive(_ input: Input) -> Subscribers.Demand {

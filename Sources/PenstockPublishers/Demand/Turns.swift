@@ -17,6 +17,10 @@ struct Turns<Step> {
         return true
     }
 
+    /// Takes the first turn, for a caller that gives the subscriber its subscription. It calls `next()` afterwards until that
+    /// is `nil`.
+    mutating func begin() { isTaken = true }
+
     /// The next thing to say; `nil` ends the caller's turn.
     mutating func next() -> Step? {
         guard let step = steps.popFirst() else {

@@ -49,10 +49,12 @@ final class SettlingConduit<Output, Input: Settleable>: Subscriber, Subscription
             guard !state.isSubscribed, let downstream = state.downstream else { return nil }
             state.isSubscribed = true
             state.upstream = subscription
+            state.turns.begin()
             return downstream
         }
         guard let downstream else { return subscription.cancel() }
         downstream.receive(subscription: self)
+        tellAll()
         perform { ([], $0.machine.askUpstream()) }
     }
 
@@ -164,10 +166,13 @@ final class SettlingConduit<Output, Input: Settleable>: Subscriber, Subscription
             let (steps, actions) = event(&state)
             return (state.turns.take(steps), actions)
         }
-        if mustTell {
-            while let step = state.withLock({ $0.turns.next() }) { tell(step) }
-        }
+        if mustTell { tellAll() }
         for action in actions { carryOut(action) }
+    }
+
+    /// Says what there is to say, for the thread that has the turn.
+    private func tellAll() {
+        while let step = state.withLock({ $0.turns.next() }) { tell(step) }
     }
 
     private func tell(_ step: Machine.Step) {

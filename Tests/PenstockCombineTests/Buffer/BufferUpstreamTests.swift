@@ -27,6 +27,13 @@ import Testing
         #expect(probe.completionCount == 0)
     }
 
+    @Test func theEndWaitsForTheSubscription() {
+        let subject = PassthroughSubject<Int, Never>()
+        expectTheEndToWaitForTheSubscription(
+            subject.buffer(size: 1, prefetch: .keepFull, whenFull: .dropNewest)
+        ) { subject.send(completion: .finished) }
+    }
+
     @Test func aThreadThatAsksIsTheOneThatCancels() {
         SlowUpstream.expectTheThreadThatAsksToCancel {
             $0.buffer(size: 4, prefetch: .keepFull, whenFull: .dropNewest)

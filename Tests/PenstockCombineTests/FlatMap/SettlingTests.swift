@@ -201,6 +201,13 @@ import Testing
         await process.stillness.waitUntilIdle()
     }
 
+    @Test func theEndWaitsForTheSubscription() {
+        let subject = PassthroughSubject<Delivery<Int>, any Error>()
+        expectTheEndToWaitForTheSubscription(subject.flatMap(maxPublishers: .max(1)) { value in Just(value) }) {
+            subject.send(completion: .finished)
+        }
+    }
+
     @Test func aStoreThatCannotSettleFailsTheStream() async throws {
         let (world, process, queue) = try await fixture([1])
         let probe = Probe<Int, any Error>(demand: .max)
