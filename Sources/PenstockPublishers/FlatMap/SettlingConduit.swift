@@ -16,12 +16,11 @@ final class SettlingConduit<Output, Input: Settleable>: Subscriber, Subscription
         var subscription: (any Subscription)?
     }
 
-    private struct State {
+    private struct State: UpstreamHolder {
         var machine: Machine
         var turns = Turns<Machine.Step>()
         var downstream: AnySubscriber<Output, any Error>?
-        var upstream: (any Subscription)?
-        var isSubscribed = false
+        var upstream = UpstreamSubscription()
         var works: [Name: Work] = [:]
         /// The tasks that extend leases, one for each reader that deliveries came from.
         var keepers: [Task<Void, Never>] = []
@@ -46,11 +45,9 @@ final class SettlingConduit<Output, Input: Settleable>: Subscriber, Subscription
 
     func receive(subscription: any Subscription) {
         let downstream = state.withLock { state -> AnySubscriber<Output, any Error>? in
-            guard !state.isSubscribed, let downstream = state.downstream else { return nil }
-            state.isSubscribed = true
-            state.upstream = subscription
+            guard state.upstream.begin(subscription) else { return nil }
             state.turns.begin()
-            return downstream
+            return state.downstream
         }
         guard let downstream else { return subscription.cancel() }
         downstream.receive(subscription: self)
@@ -59,6 +56,8 @@ final class SettlingConduit<Output, Input: Settleable>: Subscriber, Subscription
     }
 
     func receive(_ input: Input) -> Subscribers.Demand {
+        // A thread that asks is the one that cancels for another. What it was given all the same goes back in line.
+        state.withLock { $0.upstream.cancelForAnother() }?.cancel()
         let delivery = input.delivery
         let (run, isFirst, hasLease) = settler.begin(delivery)
         let name = state.withLock { state -> Name? in
@@ -85,7 +84,9 @@ final class SettlingConduit<Output, Input: Settleable>: Subscriber, Subscription
     }
 
     func receive(completion: Subscribers.Completion<any Error>) {
+        let upstream = state.withLock { $0.upstream.end() }
         perform { $0.machine.ended(completion) }
+        withExtendedLifetime(upstream) {}
     }
 
     // MARK: Downstream
@@ -195,7 +196,7 @@ final class SettlingConduit<Output, Input: Settleable>: Subscriber, Subscription
     private func carryOut(_ action: Machine.Action) {
         switch action {
         case .askUpstream(let count):
-            state.withLock { $0.upstream }?.request(Subscribers.Demand(count: count))
+            state.ask(Subscribers.Demand(count: count))
         case .askWork(let name):
             state.withLock { $0.works[name]?.subscription }?.request(.max(1))
         case .settle(let name, let end):
@@ -205,7 +206,7 @@ final class SettlingConduit<Output, Input: Settleable>: Subscriber, Subscription
             work?.subscription?.cancel()
             work?.run.end(.givenUp)
         case .cancelUpstream:
-            state.withLock { $0.upstream.take() }?.cancel()
+            state.withLock { $0.upstream.cancel() }?.cancel()
         case .letGo:
             break
         }

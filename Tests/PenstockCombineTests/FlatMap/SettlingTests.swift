@@ -208,6 +208,22 @@ import Testing
         }
     }
 
+    @Test func aThreadThatAsksIsTheOneThatCancels() {
+        let slow = SlowUpstream()
+        let probe = Probe<Int, any Error>()
+        let deliveries = slow.compactMap { _ -> Delivery<Int>? in nil }.setFailureType(to: (any Error).self)
+        let wait = onAnotherThread {
+            deliveries.flatMap(maxPublishers: .max(2)) { value in Just(value) }.subscribe(probe)
+        }
+        slow.isAsked.wait()
+        probe.cancel()
+        #expect(slow.cancels == 0)
+        slow.mayReturn.signal()
+        wait()
+        #expect(slow.cancels == 1)
+        #expect(slow.overlaps == 0)
+    }
+
     @Test func aStoreThatCannotSettleFailsTheStream() async throws {
         let (world, process, queue) = try await fixture([1])
         let probe = Probe<Int, any Error>(demand: .max)
