@@ -24,7 +24,6 @@ final class SettlingConduit<Output, Input: Settleable>: Subscriber, Subscription
         var works: [Name: Work] = [:]
         /// The tasks that extend leases, one for each reader that deliveries came from.
         var keepers: [Task<Void, Never>] = []
-        var isOver = false
     }
 
     private let state: Guarded<State>
@@ -100,7 +99,6 @@ final class SettlingConduit<Output, Input: Settleable>: Subscriber, Subscription
         var forgotten: Deque<Machine.Step> = []
         perform { state in
             forgotten = state.turns.forget()
-            state.isOver = true
             return ([], state.machine.cancelled())
         }
         closeKeepers()

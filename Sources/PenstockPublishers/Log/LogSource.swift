@@ -60,12 +60,12 @@ final class LogSource<Input: Sendable, Failure: Error>: Subscriber, @unchecked S
 
     /// Ends it, the first time that it is called, and lets go of upstream.
     func end(_ ending: LogEnding) {
-        let isFirst = state.withLock { state in
-            defer { state.ending = state.ending ?? ending }
-            return state.ending == nil
+        typealias Left = (waiter: CheckedContinuation<LogEnding, Never>?, upstream: (any Subscription)?)
+        let (waiter, upstream) = state.withLock { state -> Left in
+            guard state.ending == nil else { return (nil, nil) }
+            state.ending = ending
+            return (state.waiter.take(), state.upstream.cancel())
         }
-        guard isFirst else { return }
-        let (waiter, upstream) = state.withLock { ($0.waiter.take(), $0.upstream.cancel()) }
         upstream?.cancel()
         waiter?.resume(returning: ending)
     }

@@ -32,7 +32,6 @@ extension ReplayStorage {
             return (state.core.come(name, consumer), state.core.next())
         }
         go(step)
-        if case .cut? = word { stopUnheard() }
         return word
     }
 
