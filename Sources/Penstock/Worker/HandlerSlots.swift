@@ -1,3 +1,4 @@
+internal import DequeModule
 internal import PenstockCore
 internal import Synchronization
 
@@ -65,9 +66,7 @@ final class HandlerSlots: Sendable {
     private struct State {
         var ahead: ClaimAhead
         var busyCount = 0
-        var waiting: [Waiting] = []
-        /// How many of `waiting` have been taken from its front already.
-        var takenCount = 0
+        var waiting: Deque<Waiting> = []
         var finished: [Finished] = []
         /// Whether something has changed since it was last looked at.
         var isTouched = false
@@ -79,24 +78,13 @@ final class HandlerSlots: Sendable {
         }
 
         /// How long the first message that waits for a place may.
-        var waitingEnd: BootTime? {
-            waiting.isEmpty ? nil : waiting[takenCount].end
-        }
-
-        var waitingCount: Int { waiting.count - takenCount }
+        var waitingEnd: BootTime? { waiting.first?.end }
 
         /// Whether more than half of what is claimed ahead waits for a place. Handlers then go on for a while by
         /// themselves, and what they finish goes together with the next claim.
-        var isStocked: Bool { waitingCount > ahead.count / 2 }
+        var isStocked: Bool { waiting.count > ahead.count / 2 }
 
-        mutating func next() -> Claimed? {
-            guard takenCount < waiting.count else { return nil }
-            defer {
-                takenCount += 1
-                if takenCount == waiting.count { (waiting, takenCount) = ([], 0) }
-            }
-            return waiting[takenCount].claimed
-        }
+        mutating func next() -> Claimed? { waiting.popFirst()?.claimed }
     }
 
     private let concurrency: Int
@@ -113,7 +101,7 @@ final class HandlerSlots: Sendable {
     func begin(_ claimed: [Claimed], at now: BootTime) -> [Claimed] {
         state.withLock { state in
             let end = now + state.ahead.patience
-            state.waiting += claimed.map { Waiting(claimed: $0, end: end) }
+            for claimed in claimed { state.waiting.append(Waiting(claimed: claimed, end: end)) }
             var begun: [Claimed] = []
             while state.busyCount < concurrency, let next = state.next() {
                 begun.append(next)
@@ -166,7 +154,7 @@ final class HandlerSlots: Sendable {
             defer { if !isStocked { state.finished = [] } }
             return Taken(
                 finished: isStocked ? [] : state.finished, busyCount: state.busyCount,
-                waitingCount: state.waitingCount, waitingEnd: state.waitingEnd, aheadCount: state.ahead.count,
+                waitingCount: state.waiting.count, waitingEnd: state.waitingEnd, aheadCount: state.ahead.count,
                 isStocked: isStocked)
         }
     }
@@ -177,9 +165,9 @@ final class HandlerSlots: Sendable {
     /// Takes out what waits for a place, to be given back.
     func takeWaiting() -> [Finished] {
         state.withLock { state in
-            defer { (state.waiting, state.takenCount) = ([], 0) }
+            defer { state.waiting = [] }
             state.ahead.forget()
-            return state.waiting[state.takenCount...].map { waiting in
+            return state.waiting.map { waiting in
                 var finished = Finished(waiting.claimed, .release)
                 finished.isUnbegun = true
                 return finished

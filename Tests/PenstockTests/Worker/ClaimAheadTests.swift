@@ -51,6 +51,30 @@ import Testing
         #expect(ahead.count == 0)
     }
 
+    /// One message always waits, so the line of those that wait is never empty.
+    @Test func aMessageThatHasLeftIsNotKept() {
+        let slots = HandlerSlots(concurrency: 1, ahead: .milliseconds(2))
+        let now = the.time.boot
+        weak var first: HandlerSlots.Claimed?
+        func claimed() -> HandlerSlots.Claimed {
+            HandlerSlots.Claimed(
+                ClaimedMessage(
+                    lease: Lease(sequence: SequenceNumber(1), token: LeaseToken(rawValue: 1)), attempt: 1,
+                    enqueuedAt: Timestamp(microseconds: 0), priority: 0, headers: [:], payload: [], origin: nil))
+        }
+        do {
+            let one = claimed()
+            first = one
+            _ = slots.begin([one, claimed(), claimed()], at: now)
+        }
+        #expect(first == nil)
+        for _ in 1...3 {
+            _ = slots.leave(after: .zero)
+            _ = slots.begin([claimed()], at: now)
+        }
+        #expect(slots.take(at: now, wantsAll: true).waitingCount == 2)
+    }
+
     // MARK: In a worker
 
     /// Handlers that take no time, but for one: it waits for the gate.
