@@ -9,6 +9,8 @@ final class LogBuffer: Sendable {
     private let access: LogAccess<EventRecord>
     /// As this process knows it.
     private let knownLength: Mutex<Int>
+    /// Of which kind the named subscriptions of this bus are.
+    private let kinds = Mutex<[CursorName: ObjectIdentifier]>([:])
 
     private init(_ queue: Queue<[UInt8]>, length: Int, _ types: EventTypes) {
         self.queue = queue
@@ -112,6 +114,24 @@ final class LogBuffer: Sendable {
         }
         return beginning
     }
+
+    /// Makes sure that a named subscription is of one kind. Its cursor has one place, and passes over other kinds.
+    func requireOne(_ kind: Any.Type, named name: CursorName) throws(PenstockError) {
+        let first = kinds.withLock { kinds in
+            let first = kinds[name] ?? ObjectIdentifier(kind)
+            kinds[name] = first
+            return first
+        }
+        guard first == ObjectIdentifier(kind) else {
+            throw PenstockError(
+                .invalidInput,
+                "A subscription named '\(name)' is of another kind of events; give this one a name of its own, or subscribe once to a "
+                    + "protocol of both.")
+        }
+    }
+
+    /// The named subscription `name` is removed, and may be made anew of any kind.
+    func forgetKind(named name: CursorName) { kinds.withLock { $0[name] = nil } }
 
     /// The cursor of the named subscription `name`, which begins at the present end when there is none of that name.
     func beginning(named name: CursorName) -> Waiter<LogBeginning> {

@@ -165,6 +165,8 @@ extension EventBus {
     /// - Events that the bus no longer keeps when the subscription comes to them are missed, and the cursor counts them,
     ///   of whatever kind. So are events of the type that cannot be read as it, and `onFailure` is told of those: a type whose events
     ///   are on record changes as its JSON allows.
+    /// - A name is for one kind: the place of the subscription passes over events of other kinds. To have several kinds under one name,
+    ///   subscribe to a protocol of theirs.
     /// - When several use the name at once, in one process or in several, each event is given to at least one of them, and
     ///   often to more than one: what one has settled is not given to the others any more once they hear of it. To share
     ///   work so that each event has one worker, use a queue.
@@ -179,7 +181,7 @@ extension EventBus {
     /// - Parameters:
     ///   - kind: as in ``subscribe(_:)``.
     ///   - name: the subscription's name, of 1 to 200 bytes. A name that cannot be makes the iterator throw
-    ///     `invalidInput`; so does a type of events whose name another type has.
+    ///     `invalidInput`; so does a type of events whose name another type has, and a name that the bus has for another kind.
     public func subscribe<Kind: Sendable>(
         _ kind: Kind.Type = Kind.self, named name: String
     ) -> NamedEventSequence<Kind> {
@@ -188,6 +190,7 @@ extension EventBus {
             try makeKnown(kind)
             _ = try CursorName(name)
             let buffer = try logBuffer()
+            try buffer.requireOne(kind, named: cursor)
             return NamedEventSequence(
                 LogSubscription(hub, from: buffer.beginning(named: cursor)), SettledPlace(cursor, buffer.queue),
                 failures)
@@ -205,9 +208,11 @@ extension EventBus {
     public func removeSubscription(named name: String) async throws -> Bool {
         let cursor = try CursorName(name)
         let buffer = try logBuffer()
-        return try await buffer.writer.inTurn { [queue = buffer.queue] in
+        let wasThere = try await buffer.writer.inTurn { [queue = buffer.queue] in
             try await queue.storage.moveCursor(cursor, of: queue.name, .remove) != nil
         }
+        buffer.forgetKind(named: cursor)
+        return wasThere
     }
 
     func logBuffer() throws(PenstockError) -> LogBuffer {

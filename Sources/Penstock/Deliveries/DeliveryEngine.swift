@@ -1,4 +1,5 @@
 internal import PenstockCore
+internal import PenstockStreams
 internal import Synchronization
 
 /// One reader of a queue that is asked for messages ahead of their coming. It knows no sequence and no publisher.
@@ -39,8 +40,7 @@ package final class DeliveryEngine<Element: Sendable>: Sendable {
     /// Downstream asks for so many deliveries more; `Int.max`: for any number.
     package func request(_ count: Int) {
         tell { state in
-            let (sum, overflow) = state.demand.addingReportingOverflow(count)
-            state.demand = overflow ? .max : sum
+            state.demand = state.demand.addingUpToMax(count)
         }
     }
 

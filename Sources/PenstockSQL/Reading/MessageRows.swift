@@ -58,7 +58,8 @@ struct MessageRows {
                     endedAt: Timestamp(microseconds: row.integer(6))))
         }
         for index in records.indices {
-            records[index].attempts = (attempts[records[index].sequence.rawValue] ?? []).sorted { $0.attempt < $1.attempt }
+            let own = attempts[records[index].sequence.rawValue] ?? []
+            records[index].attempts = own.sorted { $0.attempt < $1.attempt }
         }
     }
 

@@ -1,3 +1,4 @@
+internal import PenstockStreams
 internal import Synchronization
 
 /// One subscription to a log by a subscriber that is told of values instead of coming for them. Letting it go cancels it.
@@ -18,8 +19,7 @@ package final class LogDelivery: Sendable {
 
         func add(_ count: Int) {
             let waiting = state.withLock { state -> CheckedContinuation<Bool, Never>? in
-                let (sum, overflow) = state.count.addingReportingOverflow(count)
-                state.count = overflow ? .max : sum
+                state.count = state.count.addingUpToMax(count)
                 guard state.count > 0, let waiting = state.waiting.take() else { return nil }
                 if state.count < .max { state.count -= 1 }
                 return waiting
