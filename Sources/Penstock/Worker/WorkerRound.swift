@@ -15,6 +15,8 @@ struct WorkerRound: Sendable {
         var asked: BootTime?
         /// How many messages nobody else is woken for that are announced since it was asked.
         var promised = 0
+        /// How many of these it was woken for, and has neither been given nor passed on. A claim that fails pays none of them.
+        var owed = 0
     }
 
     var claimLoop: ClaimLoop
@@ -41,13 +43,14 @@ struct WorkerRound: Sendable {
     /// How many messages of each queue have been announced for which only this worker was woken. It takes them now, or sees to it that
     /// another one does.
     mutating func takePromises() -> [Int] {
-        queues.indices.map { index in
+        for index in queues.indices {
             let promised = queues[index].promised
             queues[index].promised = 0
-            guard promised > 0, claimLoop.sources[index].isRung else { return 0 }
+            guard promised > 0, claimLoop.sources[index].isRung else { continue }
             queues[index].isEmpty = false
-            return promised
+            queues[index].owed = max(queues[index].owed, promised)
         }
+        return queues.map(\.owed)
     }
 
     /// From each queue that may have messages, so many as make `room` together. One that was empty and of which nothing was heard
@@ -82,6 +85,7 @@ struct WorkerRound: Sendable {
     /// What a claim gave.
     mutating func note(_ claim: Claim, of limit: Int, from index: Int, at boot: BootTime) {
         queues[index].isEmpty = claim.isAll(of: limit)
+        queues[index].owed = queues[index].isEmpty ? 0 : max(0, queues[index].owed - claim.messages.count)
         queues[index].isGone = false
         queues[index].asked = boot
         (queues[index].isLimited, queues[index].isWithheld) = (claim.isLimited, claim.isWithheld)
@@ -100,6 +104,7 @@ struct WorkerRound: Sendable {
     mutating func noteGone(_ index: Int, at boot: BootTime) -> Bool {
         let isNew = !queues[index].isGone
         (queues[index].isEmpty, queues[index].isGone, queues[index].asked) = (true, true, boot)
+        queues[index].owed = 0
         (queues[index].isLimited, queues[index].isWithheld) = (false, false)
         claimLoop.forgetDue(at: index)
         return isNew
@@ -113,14 +118,16 @@ struct WorkerRound: Sendable {
     /// - Returns: from which queue each begins, in their order.
     mutating func order(_ counts: [Int]) -> [Int] { turns.order(counts) }
 
-    /// The queues that may have more than was claimed, though this worker alone was woken for it.
-    ///
-    /// - Parameters:
-    ///   - owed: what ``takePromises()`` gave.
-    ///   - taken: how many were claimed from each.
-    func unkept(_ owed: [Int], _ taken: [Int]) -> [Int] {
-        queues.indices.filter { owed[$0] > taken[$0] && !queues[$0].isEmpty }
+    /// The queues that may have more than was claimed, though this worker alone was woken for it. Another one is woken for
+    /// that now, and this one owes nothing.
+    mutating func takeUnkept() -> [Int] {
+        let unkept = queues.indices.filter { queues[$0].owed > 0 }
+        for index in unkept { queues[index].owed = 0 }
+        return unkept
     }
+
+    /// Another worker was woken for what is in this queue.
+    mutating func passedOn(_ index: Int) { queues[index].owed = 0 }
 
     /// The worker waits, and is woken for up to `room` messages of each queue.
     mutating func promise(_ room: Int) {

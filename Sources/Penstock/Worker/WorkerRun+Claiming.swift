@@ -32,7 +32,7 @@ extension WorkerRun {
     /// - Returns: whether the work is over.
     private func work(_ round: inout WorkerRound) async throws -> Bool {
         var owed = round.takePromises()
-        if stopping.isOpen { for index in owed.indices where owed[index] > 0 { await holders[index].wakeAnother() } }
+        if stopping.isOpen { for index in round.takeUnkept() { await holders[index].wakeAnother() } }
         var taken = slots.take(at: time.boot, wantsAll: stopping.isOpen || owed.contains { $0 > 0 })
         if stopping.isOpen || taken.waitingEnd.map({ $0.left(at: time.boot) == nil }) == true {
             let waiting = slots.takeWaiting()
@@ -40,7 +40,10 @@ extension WorkerRun {
             taken.finished += waiting
             (taken.waitingCount, taken.waitingEnd, taken.aheadCount) = (0, nil, 0)
             // What is given back wakes another worker, which takes all that there is.
-            for finished in waiting { owed[finished.source] = 0 }
+            for finished in waiting {
+                owed[finished.source] = 0
+                round.passedOn(finished.source)
+            }
         }
         let isOver = stopping.isOpen || round.takenCount == options.max
         let aheadCount = round.claimsAhead ? taken.aheadCount : 0
@@ -88,7 +91,6 @@ extension WorkerRun {
         _ request: Request, handingIn finished: [HandlerSlots.Finished], _ round: inout WorkerRound
     ) async throws -> Int? {
         var finished = finished
-        var counts = holders.map { _ in 0 }
         var left = request.room
         var emptied: Set<Int> = []
         while left > 0 {
@@ -117,7 +119,6 @@ extension WorkerRun {
             for (index, claim) in zip(asked, answers.claims) {
                 round.note(claim, of: shares[index], from: index, at: time.boot)
                 if claim.isAll(of: shares[index]) { emptied.insert(index) }
-                counts[index] += claim.messages.count
                 left -= claim.messages.count
             }
             begin(answers.claims, from: asked, &round)
@@ -128,8 +129,8 @@ extension WorkerRun {
             }
         }
         if !finished.isEmpty { try await settle(finished) }
-        for index in round.unkept(request.owed, counts) { await holders[index].wakeAnother() }
-        return counts.reduce(0, +)
+        for index in round.takeUnkept() { await holders[index].wakeAnother() }
+        return request.room - left
     }
 
     /// Begins with what was claimed from some of the queues, in the order of their turns.

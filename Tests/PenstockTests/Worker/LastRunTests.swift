@@ -106,6 +106,32 @@ import Testing
         #expect(try await the.record(sent).attempt == 0)
     }
 
+    /// Nobody else was woken for the message that the claim would have given.
+    @Test func whoStopsAsTheStoreFailsWakesAnother() async throws {
+        let hook = Hook()
+        let the = Fixture({ interrupted($0) { _ in try await hook.run() } })
+        let queue = try await the.queue()
+        let receipt = Mutex<Receipt?>(nil)
+        try await testGracefulShutdown { [calls = the.calls] trigger in
+            hook.set {
+                let sent = try await queue.enqueue(1)
+                receipt.withLock { $0 = sent }
+                calls.fail(.claim, with: PenstockError(.busy, "Another process holds the lock."))
+            }
+            async let stop: Void = {
+                try await calls.calls(of: .claim).wait(for: 2)
+                trigger.triggerGracefulShutdown()
+            }()
+            try await Worker(queue) { _ in Issue.record("It was to stop.") }.run()
+            try await stop
+        }
+        #expect(the.calls.calls(of: .claim).count == 3)
+        #expect(the.calls.calls(of: .settle).count == 1)
+        let sent = try #require(receipt.withLock { $0 })
+        #expect(try await the.state(sent) == .ready)
+        #expect(try await the.record(sent).attempt == 0)
+    }
+
     /// News of the log is no message: nobody has to be woken instead of the worker.
     @Test func whoStopsAfterNewsOfTheLogClaimsNothingMore() async throws {
         let hook = Hook()
