@@ -18,8 +18,10 @@ struct MessageCandidates {
     private let look: MessageLook?
     private var walk: SequenceWalk
     private var bounds: LookBounds
-    /// Whether messages of the last run were left, as enough was looked at.
-    private var hasLeft = false
+    /// What was read and not given yet, and what was seen of it.
+    private var ahead: ArraySlice<Int64> = []
+    private var sights: [Int64: MessageLook.Sight]?
+    private var readCount = 0
 
     init(_ query: MessageQuery, _ connection: Connection) throws {
         let queues = try QueueReader.ids(query.queue, connection)
@@ -42,16 +44,10 @@ struct MessageCandidates {
     /// The next ones; `nil` when there are none, when no more are wanted, or when as many were looked at as one answer may.
     mutating func next(atMost countMax: Int) throws -> Run? {
         guard countMax > 0, !bounds.areReached else { return nil }
-        var ahead: [Int64] = []
-        while ahead.count < min(countMax, runMax), let sequence = try walk.next() { ahead.append(sequence) }
+        if ahead.isEmpty { try readOn(atLeast: countMax) }
         if ahead.isEmpty { return nil }
-        let sights = try look?.look(at: ahead)
         var run = Run()
-        for sequence in ahead {
-            if bounds.areReached {
-                hasLeft = true
-                break
-            }
+        while run.passing.count < countMax, !bounds.areReached, let sequence = ahead.popFirst() {
             let sight = sights?[sequence]
             bounds.count(payloadBytes: sight?.payloadBytes ?? 0)
             run.sequences.append(sequence)
@@ -60,6 +56,15 @@ struct MessageCandidates {
         return run
     }
 
+    /// Where few pass, each run is twice as long as the one before.
+    private mutating func readOn(atLeast countMin: Int) throws {
+        readCount = min(look == nil ? countMin : max(countMin, readCount * 2), runMax)
+        var read: [Int64] = []
+        while read.count < readCount, let sequence = try walk.next() { read.append(sequence) }
+        sights = read.isEmpty ? nil : try look?.look(at: read)
+        ahead = read[...]
+    }
+
     /// Whether more may answer the query than those that ``next(atMost:)`` has given.
-    mutating func hasMore() throws -> Bool { try hasLeft || walk.next() != nil }
+    mutating func hasMore() throws -> Bool { try !ahead.isEmpty || walk.next() != nil }
 }

@@ -39,6 +39,7 @@ struct MessageRows {
 
     /// Gives records their payloads.
     static func readPayloads(of records: inout [MessageRecord], _ connection: Connection) throws {
+        if records.isEmpty { return }
         var payloads: [Int64: [UInt8]] = [:]
         try each(selectPayloads, list(of: records), connection) { row in payloads[row.integer(0)] = try row.bytes(1) }
         for index in records.indices { records[index].payload = payloads[records[index].sequence.rawValue] ?? [] }
@@ -46,6 +47,7 @@ struct MessageRows {
 
     /// Gives records what came of their attempts.
     static func readAttempts(of records: inout [MessageRecord], _ connection: Connection) throws {
+        if records.isEmpty { return }
         var attempts: [Int64: [AttemptRecord]] = [:]
         try each(selectAttempts, list(of: records), connection) { row in
             attempts[row.integer(0), default: []].append(
@@ -71,6 +73,7 @@ struct MessageRows {
         of sequences: [Int64], withErrorBytes: Bool = false, _ connection: Connection,
         _ body: (PreparedStatement) throws -> Void
     ) throws {
+        if sequences.isEmpty { return }
         try each(
             readRows, [.text(SequenceList(sequences).json), .integer(withErrorBytes ? 1 : 0)], connection, body)
     }
