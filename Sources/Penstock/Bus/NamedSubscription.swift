@@ -166,7 +166,8 @@ extension EventBus {
     ///   of whatever kind. So are events of the type that cannot be read as it, and `onFailure` is told of those: a type whose events
     ///   are on record changes as its JSON allows.
     /// - A name is for one kind: the place of the subscription passes over events of other kinds. To have several kinds under one name,
-    ///   subscribe to a protocol of theirs.
+    ///   subscribe to a protocol of theirs. Another kind is refused by the same bus object; between processes, and from one
+    ///   start to the next, the program sees to it.
     /// - When several use the name at once, in one process or in several, each event is given to at least one of them, and
     ///   often to more than one: what one has settled is not given to the others any more once they hear of it. To share
     ///   work so that each event has one worker, use a queue.
@@ -181,7 +182,7 @@ extension EventBus {
     /// - Parameters:
     ///   - kind: as in ``subscribe(_:)``.
     ///   - name: the subscription's name, of 1 to 200 bytes. A name that cannot be makes the iterator throw
-    ///     `invalidInput`; so does a type of events whose name another type has, and a name that the bus has for another kind.
+    ///     `invalidInput`; so does a type of events whose name another type has, and a name that this bus object has for another kind.
     public func subscribe<Kind: Sendable>(
         _ kind: Kind.Type = Kind.self, named name: String
     ) -> NamedEventSequence<Kind> {

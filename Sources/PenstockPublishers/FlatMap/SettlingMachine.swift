@@ -5,8 +5,9 @@ internal import PenstockStreams
 /// works there may be, and whose value is next, its `FlatMapCore` decides.
 ///
 /// Each delivery has a publisher of its own, its work. That has ended when it says so and the subscriber was told the last
-/// of its values, and not when that was put in line for it; then the delivery is settled, and upstream is asked for another when that is done: a process that dies between
-/// the two leaves no more handed out than may be worked on. A work that fails does not fail the stream.
+/// of its values, and not when that was put in line for it. Then the delivery is settled, and upstream is asked for another
+/// when that is done: a process that dies between the two leaves no more handed out than may be worked on. A work that
+/// fails does not fail the stream.
 ///
 /// ```
 /// open --upstream finished--> finished --no work, nothing to settle--> over
