@@ -106,7 +106,8 @@ public final class EventBus: Sendable {
         try types.register(type)
     }
 
-    /// How many events were passed over, since this bus was opened, that are of no type known here.
+    /// How many events were passed over, since this bus was opened, that are of no type known here. Each counts once, for the
+    /// subscriber that is furthest: what a named one reads behind others, as it goes on after a restart, is not counted.
     public var unknownCount: Int { types.unknownCount }
 }
 
