@@ -115,7 +115,8 @@ final class LogBuffer: Sendable {
         return beginning
     }
 
-    /// Makes sure that a named subscription is of one kind. Its cursor has one place, and passes over other kinds.
+    /// Makes sure that a named subscription is of one kind. Its cursor has one place, and passes over other kinds. A name stays with its
+    /// kind though it is removed: a subscriber of before may still be there, and would pass over what another kind has not had.
     func requireOne(_ kind: Any.Type, named name: CursorName) throws(PenstockError) {
         let first = kinds.withLock { kinds in
             let first = kinds[name] ?? ObjectIdentifier(kind)
@@ -129,9 +130,6 @@ final class LogBuffer: Sendable {
                     + "protocol of both.")
         }
     }
-
-    /// The named subscription `name` is removed, and may be made anew of any kind.
-    func forgetKind(named name: CursorName) { kinds.withLock { $0[name] = nil } }
 
     /// The cursor of the named subscription `name`, which begins at the present end when there is none of that name.
     func beginning(named name: CursorName) -> Waiter<LogBeginning> {

@@ -209,11 +209,9 @@ extension EventBus {
     public func removeSubscription(named name: String) async throws -> Bool {
         let cursor = try CursorName(name)
         let buffer = try logBuffer()
-        let wasThere = try await buffer.writer.inTurn { [queue = buffer.queue] in
+        return try await buffer.writer.inTurn { [queue = buffer.queue] in
             try await queue.storage.moveCursor(cursor, of: queue.name, .remove) != nil
         }
-        buffer.forgetKind(named: cursor)
-        return wasThere
     }
 
     func logBuffer() throws(PenstockError) -> LogBuffer {
