@@ -186,9 +186,13 @@ struct HostTests {
         } else {
             // Only root can make a folder that is another user's.
             guard geteuid() == 0 else { return }
+            // Elsewhere, until it is: what is this user's, and empty, another test's process may be about to remove.
+            let place = URL(filePath: folder).deletingLastPathComponent().deletingLastPathComponent()
+            let prepared = place.appending(path: "prepared-\(UUID())").path
             try FileManager.default.createDirectory(
-                atPath: folder, withIntermediateDirectories: false,
+                atPath: prepared, withIntermediateDirectories: false,
                 attributes: [.posixPermissions: 0o777, .ownerAccountID: 65533])
+            try FileManager.default.moveItem(atPath: prepared, toPath: folder)
         }
         defer { try? FileManager.default.removeItem(atPath: folder) }
         #expect(SameHost(server, address) == nil)
