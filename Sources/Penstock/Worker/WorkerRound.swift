@@ -40,9 +40,8 @@ struct WorkerRound: Sendable {
         queues = holders.map { _ in Knowledge() }
     }
 
-    /// How many messages of each queue have been announced for which only this worker was woken. It takes them now, or sees to it that
-    /// another one does.
-    mutating func takePromises() -> [Int] {
+    /// This worker owes from now on what has been announced and only it was woken for. It takes that, or sees to it that another one does.
+    mutating func takePromises() {
         for index in queues.indices {
             let promised = queues[index].promised
             queues[index].promised = 0
@@ -50,8 +49,10 @@ struct WorkerRound: Sendable {
             queues[index].isEmpty = false
             queues[index].owed = max(queues[index].owed, promised)
         }
-        return queues.map(\.owed)
     }
+
+    /// How many messages of each queue this worker owes.
+    var owed: [Int] { queues.map(\.owed) }
 
     /// From each queue that may have messages, so many as make `room` together. One that was empty and of which nothing was heard
     /// is left alone, unless it is the only one: it costs nothing.

@@ -31,20 +31,18 @@ extension WorkerRun {
     ///
     /// - Returns: whether the work is over.
     private func work(_ round: inout WorkerRound) async throws -> Bool {
-        var owed = round.takePromises()
+        round.takePromises()
         if stopping.isOpen { for index in round.takeUnkept() { await holders[index].wakeAnother() } }
-        var taken = slots.take(at: time.boot, wantsAll: stopping.isOpen || owed.contains { $0 > 0 })
+        var taken = slots.take(at: time.boot, wantsAll: stopping.isOpen || round.owed.contains { $0 > 0 })
         if stopping.isOpen || taken.waitingEnd.map({ $0.left(at: time.boot) == nil }) == true {
             let waiting = slots.takeWaiting()
             round.takenCount -= waiting.count
             taken.finished += waiting
             (taken.waitingCount, taken.waitingEnd, taken.aheadCount) = (0, nil, 0)
             // What is given back wakes another worker, which takes all that there is.
-            for finished in waiting {
-                owed[finished.source] = 0
-                round.passedOn(finished.source)
-            }
+            for finished in waiting { round.passedOn(finished.source) }
         }
+        let owed = round.owed
         let isOver = stopping.isOpen || round.takenCount == options.max
         let aheadCount = round.claimsAhead ? taken.aheadCount : 0
         let places = options.concurrency + aheadCount - taken.busyCount - taken.waitingCount

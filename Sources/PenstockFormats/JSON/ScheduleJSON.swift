@@ -1,24 +1,20 @@
 package import PenstockCore
 
 extension ScheduleRecord {
+    /// The schedule as JSON. Durations are seconds.
+    package var json: JSONValue { json(payload: .payload(schedule.message.payload), withFirings: true) }
+
     /// The schedule as JSON without its firings, which a list does not read.
-    package var jsonOfList: JSONValue {
-        guard case .object(let members) = json else { return json }
-        return .object(members.filter { $0.key != "firings" })
-    }
+    package var jsonOfList: JSONValue { json(payload: .payload(schedule.message.payload), withFirings: false) }
 
     /// The same without the payload, of which it says how large it is: an answer has all schedules, and each payload may be large.
     package var jsonWithoutPayload: JSONValue {
-        guard case .object(let members) = jsonOfList else { return json }
-        return .object(
-            members.filter { !["payload", "payloadBase64"].contains($0.key) }
-                + [.init(key: "payloadBytes", value: .integer(schedule.message.payload.count))])
+        json(
+            payload: .init(key: "payloadBytes", value: .integer(schedule.message.payload.count)), withFirings: false)
     }
 
-    /// The schedule as JSON. Durations are seconds.
-    package var json: JSONValue {
-        let payload = JSONValue.Member.payload(schedule.message.payload)
-        return .object([
+    private func json(payload: JSONValue.Member, withFirings: Bool) -> JSONValue {
+        let members: KeyValuePairs<String, JSONValue> = [
             "schedule": .string(name.text),
             "queue": .string(schedule.queue.text),
             "spec": .string(schedule.spec),
@@ -45,8 +41,9 @@ extension ScheduleRecord {
             "firedCount": .integer(firedCount),
             "missedCount": .integer(missedCount),
             "problem": .optional(problem) { .string($0) },
-            "firings": .array(firings.map(\.json)),
-        ])
+        ]
+        let firings = JSONValue.Member(key: "firings", value: .array(firings.map(\.json)))
+        return .object(members.map(JSONValue.Member.init) + (withFirings ? [firings] : []))
     }
 }
 

@@ -48,10 +48,11 @@ where Responder.Context: InitializableFromSource<ApplicationRequestContextSource
     ///
     /// - Throws: `PenstockError` that says why it cannot listen there.
     package func run() async throws {
-        let lock: SocketLock? = if case .unix(let path) = address { try SocketLock(of: path) } else { nil }
+        var lock: SocketLock?
         // After its socket is removed: another program may then make one.
         defer { lock?.release() }
         if case .unix(let path) = address {
+            lock = try SocketLock(of: path)
             try SocketFile.makeRoom(at: path)
             try SocketFile.makeRoom(at: SocketFile.draft(of: path))
         }

@@ -1,8 +1,8 @@
 import Foundation
 package import PenstockCore
 
-/// The right of one program to put a socket into its place in the file system, from before it looks who listens there. A server, which
-/// makes a draft first, keeps it until its socket is removed.
+/// The right of one program to put a socket into its place in the file system, from before it looks whether another one listens
+/// there. A server, which makes a draft first, keeps it until its socket is removed.
 ///
 /// Without it, of two programs that find the socket of a dead one each could remove what the other has made since it looked. The lock
 /// goes with its process; the file that a killed one leaves is the next one's.

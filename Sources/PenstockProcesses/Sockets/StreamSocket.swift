@@ -26,9 +26,12 @@ package struct StreamSocket: Sendable {
     ///
     /// - Throws: `PenstockError` that says why it cannot.
     package static func listening(at place: Place) throws(PenstockError) -> StreamSocket {
-        let lock: SocketLock? = if case .path(let path) = place { try SocketLock(of: path) } else { nil }
+        var lock: SocketLock?
         defer { lock?.release() }
-        if case .path(let path) = place { try SocketFile.makeRoom(at: path) }
+        if case .path(let path) = place {
+            lock = try SocketLock(of: path)
+            try SocketFile.makeRoom(at: path)
+        }
         let socket = try made(for: place)
         var yes: Int32 = 1
         setsockopt(socket.descriptor, SOL_SOCKET, SO_REUSEADDR, &yes, socklen_t(MemoryLayout<Int32>.size))

@@ -1,7 +1,7 @@
 import Foundation
 import PenstockCore
 
-/// Looks at messages for what no index tells of it: its group, and what a filter asks for.
+/// Looks at messages for what no index tells of them: their group, and what a filter asks for.
 struct MessageLook {
     private let connection: Connection
     private let group: String?

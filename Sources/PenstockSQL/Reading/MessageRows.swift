@@ -18,73 +18,63 @@ struct MessageRows {
     private(set) var found: [Int64: Row] = [:]
 
     init(of sequences: [Int64], _ query: MessageQuery, _ queues: Set<Int64>, _ connection: Connection) throws {
-        found.reserveCapacity(sequences.count)
-        try Self.each(of: sequences, withErrorBytes: query.withAttempts, connection) { row in
-            if !Self.matches(row, query, queues) { return }
-            found[row.integer(Column.sequence.rawValue)] = Row(
-                record: Self.record(row), errorBytes: Int(row.integer(Column.errorBytes.rawValue)))
+        let rows = try Self.rows(of: sequences, query, queues, withErrorBytes: query.withAttempts, connection) { row in
+            Row(record: Self.record(row), errorBytes: Int(row.integer(Column.errorBytes.rawValue)))
         }
+        found = Dictionary(rows.map { ($0.record.sequence.rawValue, $0) }, uniquingKeysWith: { $1 })
     }
 
     /// Those of `sequences` that answer a query, in their order.
     static func matching(
         _ sequences: [Int64], _ query: MessageQuery, _ queues: Set<Int64>, _ connection: Connection
     ) throws -> [Int64] {
-        var found: Set<Int64> = []
-        try each(of: sequences, connection) { row in
-            if matches(row, query, queues) { found.insert(row.integer(Column.sequence.rawValue)) }
-        }
+        let found = Set(
+            try rows(of: sequences, query, queues, connection) { $0.integer(Column.sequence.rawValue) })
         return sequences.filter(found.contains)
     }
 
     /// Gives records their payloads.
     static func readPayloads(of records: inout [MessageRecord], _ connection: Connection) throws {
         if records.isEmpty { return }
-        var payloads: [Int64: [UInt8]] = [:]
-        try each(selectPayloads, list(of: records), connection) { row in payloads[row.integer(0)] = try row.bytes(1) }
+        let rows = try connection.all(selectPayloads, list(of: records)) { ($0.integer(0), try $0.bytes(1)) }
+        let payloads = Dictionary(rows, uniquingKeysWith: { $1 })
         for index in records.indices { records[index].payload = payloads[records[index].sequence.rawValue] ?? [] }
     }
 
     /// Gives records what came of their attempts.
     static func readAttempts(of records: inout [MessageRecord], _ connection: Connection) throws {
         if records.isEmpty { return }
-        var attempts: [Int64: [AttemptRecord]] = [:]
-        try each(selectAttempts, list(of: records), connection) { row in
-            attempts[row.integer(0), default: []].append(
-                AttemptRecord(
-                    attempt: Int(row.integer(1)),
-                    outcome: AttemptOutcome(rawValue: row.text(2) ?? "") ?? .failed,
-                    error: row.text(3) ?? "",
-                    worker: row.text(4) ?? "",
-                    startedAt: Timestamp(microseconds: row.integer(5)),
-                    endedAt: Timestamp(microseconds: row.integer(6))))
+        let rows = try connection.all(selectAttempts, list(of: records)) { row in
+            let attempt = AttemptRecord(
+                attempt: Int(row.integer(1)),
+                outcome: AttemptOutcome(rawValue: row.text(2) ?? "") ?? .failed,
+                error: row.text(3) ?? "",
+                worker: row.text(4) ?? "",
+                startedAt: Timestamp(microseconds: row.integer(5)),
+                endedAt: Timestamp(microseconds: row.integer(6)))
+            return (sequence: row.integer(0), attempt: attempt)
         }
+        let attempts = Dictionary(grouping: rows, by: \.sequence)
         for index in records.indices {
             let own = attempts[records[index].sequence.rawValue] ?? []
-            records[index].attempts = own.sorted { $0.attempt < $1.attempt }
+            records[index].attempts = own.map(\.attempt).sorted { $0.attempt < $1.attempt }
         }
     }
 
-    private static func list(of records: [MessageRecord]) -> [Value] {
-        [.text(SequenceList(records.map(\.sequence.rawValue)).json)]
+    private static func list(of records: [MessageRecord]) -> Value {
+        .text(SequenceList(records.map(\.sequence.rawValue)).json)
     }
 
-    private static func each(
-        of sequences: [Int64], withErrorBytes: Bool = false, _ connection: Connection,
-        _ body: (PreparedStatement) throws -> Void
-    ) throws {
-        if sequences.isEmpty { return }
-        try each(
-            readRows, [.text(SequenceList(sequences).json), .integer(withErrorBytes ? 1 : 0)], connection, body)
-    }
-
-    private static func each(
-        _ query: Query, _ values: [Value], _ connection: Connection, _ body: (PreparedStatement) throws -> Void
-    ) throws {
-        let statement = try connection.statement(query)
-        defer { statement.reset() }
-        for (index, value) in values.enumerated() { statement.bind(value, at: index + 1) }
-        while try statement.step() { try body(statement) }
+    /// What `read` takes of the rows that answer a query.
+    private static func rows<T>(
+        of sequences: [Int64], _ query: MessageQuery, _ queues: Set<Int64>, withErrorBytes: Bool = false,
+        _ connection: Connection, read: (PreparedStatement) -> T
+    ) throws -> [T] {
+        if sequences.isEmpty { return [] }
+        let list = Value.text(SequenceList(sequences).json)
+        return try connection.all(readRows, list, .integer(withErrorBytes ? 1 : 0)) { row in
+            matches(row, query, queues) ? read(row) : nil
+        }.compactMap(\.self)
     }
 
     /// Whether a message is in one of these queues, and has the state and the time that a query asks for.
