@@ -189,12 +189,15 @@ import Testing
         let (_, process, queue) = try await fixture()
         let subject = Shared(PassthroughSubject<Int, Never>())
         let sender = IdleExecutor(isSerial: true)
-        let sent = Tally()
+        let (begun, sent) = (Tally(), Tally())
         let mayReturn = Gate()
         let count = Limits.stagedCountMax * 2
         let reader = Reader(demand: 1) { _, _ in
             Task(executorPreference: sender) {
-                for value in 1...count { subject.value.send(value) }
+                for value in 1...count {
+                    begun.add()
+                    subject.value.send(value)
+                }
                 sent.add()
             }
             // The engine calls no store meanwhile.
@@ -206,6 +209,8 @@ import Testing
                 .subscribe(reader)
         }
         subject.value.send(0)
+        // Threads of other tests may be waiting long before this one's has begun.
+        try await eventually { begun.count >= Limits.stagedCountMax }
         try await eventually { StreamExecutor.waitingCount > 0 || sent.count > 0 }
         #expect(sent.count == 0)
         mayReturn.open()
