@@ -40,10 +40,17 @@ extension BufferEngine {
                 case .rest(let isWatching): try await rest(after: token, isWatching ? claimLoop : nil, departedCount)
                 case .end: return await end()
                 }
+            } catch let overflow as Overflow {
+                perform { $0.overflowed(overflow.failure) }
             } catch {
                 perform { $0.storageFailed(error) }
             }
         }
+    }
+
+    /// The store has no place for a value of a stream that fails then.
+    private struct Overflow: Error {
+        let failure: any Error
     }
 
     // MARK: Calls of the store
@@ -202,7 +209,12 @@ extension BufferEngine {
             let enqueue = StoreOperation.enqueue([message], to: queue.name, durability: queue.handle.durability)
             let performed = await persistently([enqueue], &claimLoop)
             if let failure = performed.failure {
-                throw (failure as? PenstockError)?.code == .queueFull ? options.whenFull.failure : failure
+                guard (failure as? PenstockError)?.code == .queueFull else { throw failure }
+                guard case .customError(let make) = options.whenFull else {
+                    throw PenstockError(
+                        .queueFull, "The queue is full, and another program has set its policy to 'fail'.")
+                }
+                throw Overflow(failure: make())
             }
             // None when somebody has told the queue to let producers wait.
             guard case .enqueued(let stored)? = performed.answers.first, !stored.isEmpty else { return false }

@@ -211,7 +211,6 @@ package final class BufferEngine<Element: Sendable>: Sendable {
             case .goOn(let puller): puller(true)
             case .stop(let puller): puller(false)
             case .cancelUpstream: outlets.cancelUpstream()
-            case .overflow: perform { [failure = options.whenFull.failure] in $0.failed(failure) }
             case .lost(let count):
                 queue.handle.logger.error(
                     "values of a stream not stored before its end",

@@ -24,7 +24,7 @@ extension DurableBufferStateMachine {
         case .opening: return (.open, [])
         case .running, .finishing, .failing, .cancelled: break
         }
-        if mustRecount, isKnownEmpty, isOpen { return (.recount, []) }
+        if hasFoundRoom || mustRecount && isKnownEmpty, isOpen { return (.recount, []) }
         // What was put off may be due by now: claimed, it makes room for what is offered again.
         if offersAgain, isOpen, demand > 0, !isKnownEmpty { return (.perform(operations.look(for: demand)), []) }
         let call = operations.next(beside: isOpen ? demand : 0)
@@ -63,7 +63,9 @@ extension DurableBufferStateMachine {
         offersAgain = false
         let answer = operations.enqueued(accepted: accepted, net: net)
         isCounted = false
-        if !answer.isAsExpected { waiting = operations.waitingInTheEnd }
+        mayOverflow = false
+        if answer.surplus != 0 { waiting = operations.waitingInTheEnd }
+        if answer.surplus > 0 { (hasFoundRoom, isPaused) = (true, false) }
         if answer.hasOverflowed { isPaused = true }
         // What had demand and no room is kept, like the others, until there is room.
         demand = demand.addingUpToMax(answer.heldBack)
@@ -100,7 +102,7 @@ extension DurableBufferStateMachine {
 
     /// So many messages wait in the store.
     mutating func recounted(_ stored: Int) -> [Action] {
-        mustRecount = false
+        (mustRecount, hasFoundRoom) = (false, false)
         knownOut = stored
         operations.stored = stored
         waiting = operations.waitingInTheEnd
@@ -130,6 +132,16 @@ extension DurableBufferStateMachine {
         offersAgain = operations.isBlocked
         operations.isBlocked = false
         return []
+    }
+
+    /// The store had no place for a value, and for that the stream is to fail. What came before is stored, and nothing after it.
+    mutating func overflowed(_ failure: any Error) -> [Action] {
+        if phase != .cancelled {
+            phase = .failing
+            self.failure = failure
+        }
+        _ = operations.forgetAll()
+        return stopUpstream()
     }
 
     /// The store failed. What was to be stored cannot be.

@@ -37,8 +37,6 @@ struct DurableBufferStateMachine<Value: Sendable, Puller: Sendable>: Sendable {
         case stop(Puller)
         /// Cancel what reads upstream.
         case cancelUpstream
-        /// The value overflowed, and for that the stream is to fail.
-        case overflow
         /// These could not be stored before the end.
         case lost(Int)
         /// Wake the store loop.
@@ -59,6 +57,11 @@ struct DurableBufferStateMachine<Value: Sendable, Puller: Sendable>: Sendable {
     var owed = 0
     /// Whether the last value that arrived found the line full, and no place was left since.
     var isPaused = false
+    /// Whether a value is on its way to the store for which it has no place, as far as is known: then the stream fails. Nothing is pulled
+    /// after it before the store has answered.
+    var mayOverflow = false
+    /// Whether the store had places that were thought to be taken: others have emptied them.
+    var hasFoundRoom = false
     /// Whether nothing can be claimed before something changes.
     var isKnownEmpty = false
     /// Whether a claim found less than was thought to wait: others have it, or it waits for its time. The store is asked which, as what
@@ -142,18 +145,11 @@ struct DurableBufferStateMachine<Value: Sendable, Puller: Sendable>: Sendable {
             waiting += 1
             operations.append(.keep(value, bytes: bytes))
         } else {
-            switch rules.whenFull {
-            case .fail:
-                return [.overflow]
-            case .wait:
-                // Nothing was asked of it, but nothing may be lost: it waits for room.
-                waiting += 1
-                operations.append(.keep(value, bytes: bytes))
-            case .dropNewest, .dropOldest:
-                isPaused = true
-                // The store finds it full as well: it drops one, and puts that on record.
-                operations.append(.keep(value, bytes: bytes))
-            }
+            // Nothing was asked of a source that waits, but nothing may be lost: its value waits for room. For the others the store finds
+            // it full as well, unless somebody else has taken some: it drops one on record, or has no place.
+            if rules.whenFull == .wait { waiting += 1 } else { isPaused = true }
+            mayOverflow = rules.whenFull == .fail
+            operations.append(.keep(value, bytes: bytes))
         }
         return [.wake]
     }
@@ -165,7 +161,7 @@ struct DurableBufferStateMachine<Value: Sendable, Puller: Sendable>: Sendable {
         return [.wake] + letStagersGoOn()
     }
 
-    /// Upstream failed, or the line's overflow does. What arrived before is stored.
+    /// Upstream failed. What arrived before is stored.
     mutating func failed(_ failure: any Error) -> [Action] {
         guard phase == .running || phase == .opening else { return [] }
         self.failure = failure
@@ -219,7 +215,7 @@ struct DurableBufferStateMachine<Value: Sendable, Puller: Sendable>: Sendable {
     }
 
     mutating func letPullerGoOn() -> [Action] {
-        guard phase == .running, !operations.isFull else { return [] }
+        guard phase == .running, !operations.isFull, !mayOverflow else { return [] }
         let goOns = letStagersGoOn()
         guard owed > 0, let puller = puller.take() else { return goOns }
         return goOns + [.goOn(puller)]

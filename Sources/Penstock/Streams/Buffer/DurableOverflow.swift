@@ -6,8 +6,8 @@ public enum DurableOverflow: Sendable {
     case dropNewest
     /// The value that waited longest is dropped, on record, and the one that arrives is kept.
     case dropOldest
-    /// The stream fails at once with the error that the closure makes. What waits stays, and the next stream on the
-    /// queue gets it first.
+    /// The stream fails with the error that the closure makes, as soon as the store has no place for a value. What waits
+    /// stays, and the next stream on the queue gets it first.
     case customError(@Sendable () -> any Error)
     /// Nothing is dropped: upstream is asked for no more than there is room for. A source that cannot be paused (a
     /// subject) loses what it sends meanwhile.
@@ -21,13 +21,5 @@ public enum DurableOverflow: Sendable {
         case .customError: .fail
         case .wait: .wait
         }
-    }
-
-    /// Why the stream fails.
-    var failure: any Error {
-        guard case .customError(let make) = self else {
-            return PenstockError(.queueFull, "The queue is full, and another program has set its policy to 'fail'.")
-        }
-        return make()
     }
 }

@@ -144,10 +144,10 @@ struct PendingOperations<Value: Sendable>: Sendable {
 
     /// The store took the first `accepted` values of the next enqueue, after which `net` more messages waited than before.
     ///
-    /// - Returns: whether as many wait as was to be expected, whether fewer found room, and how many that were to go
+    /// - Returns: how many more wait than was to be expected, whether some found no room, and how many that were to go
     ///   straight through found none and are to wait.
-    mutating func enqueued(accepted: Int, net: Int) -> (isAsExpected: Bool, hasOverflowed: Bool, heldBack: Int) {
-        guard case .enqueue(let values)? = underWay.first else { return (true, false, 0) }
+    mutating func enqueued(accepted: Int, net: Int) -> (surplus: Int, hasOverflowed: Bool, heldBack: Int) {
+        guard case .enqueue(let values)? = underWay.first else { return (0, false, 0) }
         underWay.removeFirst()
         let rest = values[accepted...]
         // Those that are claimed at once take no place together, but each needs one for itself.
@@ -157,7 +157,7 @@ struct PendingOperations<Value: Sendable>: Sendable {
         stored += net
         // It is full all the same: of what others have stored.
         if hasOverflowed { stored = max(stored, size) }
-        return (net == expected, hasOverflowed, holdBack(rest))
+        return (net - expected, hasOverflowed, holdBack(rest))
     }
 
     /// Puts back what found no room and what comes after it, and lets everything that arrived wait.

@@ -61,6 +61,28 @@ import Testing
         #expect(failure == nil)
     }
 
+    /// Nothing is claimed while downstream asks for nothing, so the buffer does not see that others empty its places.
+    @Test func placesThatOthersHaveEmptiedAreFree() async throws {
+        let the = Fixture()
+        let queue = try await the.store.queue("q", of: Int.self)
+        let engine = BufferEngine(
+            queue: queue, options: .init(size: 2, prefetch: .byRequest, whenFull: .customError { Full() }),
+            outlets: .init(ask: { _ in }, give: { _ in true }, cancelUpstream: {}))
+        engine.request(1)
+        async let failure = engine.run()
+        await withCheckedContinuation { still in engine.whenStill { still.resume() } }
+        for value in 1...3 { engine.arrived(value) }
+        await withCheckedContinuation { still in engine.whenStill { still.resume() } }
+        let others = try await queue.storage.claim(ClaimRequest(queue: queue.name, limit: 2, lease: .seconds(30)))
+        #expect(others.messages.count == 2)
+        for value in 4...5 { engine.arrived(value) }
+        await withCheckedContinuation { still in engine.whenStill { still.resume() } }
+        #expect(try await the.store.values([.ready]) == [4, 5])
+        for value in 6...7 { engine.arrived(value) }
+        #expect(await failure is Full)
+        #expect(try await the.store.values([.ready]) == [4, 5])
+    }
+
     /// A store that carries operations out one by one stops for good after some of them: those are done, and told.
     @Test func whatWasStoredAndClaimedBeforeAFailureIsGiven() async throws {
         let the = Fixture()

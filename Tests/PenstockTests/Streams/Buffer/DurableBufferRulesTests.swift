@@ -17,6 +17,8 @@ import Testing
         var dropped: [Int] = []
         var given: [Int] = []
 
+        struct Overflow: Error {}
+
         mutating func enqueue(_ values: [Int]) -> (accepted: Int, net: Int) {
             let before = waiting.count
             for (index, value) in values.enumerated() {
@@ -43,7 +45,9 @@ import Testing
                 case .enqueue(let values):
                     let (accepted, net) = enqueue(values)
                     _ = machine.enqueued(accepted: accepted, net: net)
-                    if accepted < values.count { return }
+                    if accepted == values.count { continue }
+                    if whenFull == .fail { _ = machine.overflowed(Overflow()) }
+                    return
                 case .claim(let limit):
                     let count = claim(limit)
                     _ = machine.claimed(count, isShort: count < limit)
@@ -77,14 +81,20 @@ import Testing
     private struct Rules {
         var line: Line
         var demand = 0
+        var hasFailed = false
 
         mutating func request(_ count: Int) {
             demand += count
+            if hasFailed { return }
             demand -= line.claim(demand)
         }
 
         mutating func arrive(_ value: Int) {
-            guard demand > 0 else { return _ = line.enqueue([value]) }
+            if hasFailed { return }
+            guard demand > 0 else {
+                let accepted = line.enqueue([value]).accepted
+                return hasFailed = line.whenFull == .fail && accepted == 0
+            }
             demand -= 1
             line.given.append(value)
         }
@@ -94,7 +104,7 @@ import Testing
     func comeOutTheSameWheneverTheStoreIsCalled(seed: UInt64) {
         let random = SeededRandom(seed: seed)
         let size = random.next(in: 1...5)
-        let whenFull = random.pick([OverflowPolicy.dropNewest, .dropOldest, .wait]) ?? .wait
+        let whenFull = random.pick([OverflowPolicy.dropNewest, .dropOldest, .wait, .fail]) ?? .wait
         let prefetch = random.chance(0.5) ? BufferPrefetch.byRequest : .keepFull
         var line = Line(size: size, whenFull: whenFull)
         line.waiting = Array(-random.next(in: 0...3)..<0)
@@ -122,6 +132,8 @@ import Testing
         #expect(line.given == rules.line.given, "\(size) \(whenFull) \(prefetch)")
         #expect(Set(line.dropped) == Set(rules.line.dropped))
         #expect(line.waiting == rules.line.waiting)
+        #expect((machine.failure != nil) == rules.hasFailed)
+        if rules.hasFailed { return }
         #expect(machine.waiting == line.waiting.count)
         #expect(machine.demand == rules.demand)
     }
@@ -138,8 +150,7 @@ import Testing
 
         for value in 1...80 {
             switch random.next(in: 0...6) {
-            // The value that overflows ends a stream that fails then.
-            case 0...1 where machine.owed > 0 && (whenFull != .fail || machine.waiting < size):
+            case 0...1 where machine.owed > 0 && !machine.mayOverflow:
                 _ = machine.arrived(value, bytes: 1)
             case 2:
                 requested += 1
@@ -155,6 +166,7 @@ import Testing
             }
         }
         while line.goOn(&machine) {}
+        if machine.failure != nil { return }
         line.isPaused = true
         _ = machine.looksAgain()
         while line.goOn(&machine) {}
@@ -163,15 +175,9 @@ import Testing
         var arrived = 0
         while machine.owed > 0, arrived < 1_000 {
             arrived += 1
-            let hasOverflowed = machine.arrived(1_000 + arrived, bytes: 1)
-                .contains { if case .overflow = $0 { true } else { false } }
-            if hasOverflowed {
-                while line.goOn(&machine) {}
-                // Without demand nothing is claimed, which would show that others have taken some.
-                #expect(line.waiting.count == size || demand == 0, "It overflowed with places free.")
-                return
-            }
-            while machine.owed == 0 || random.chance(0.5), line.goOn(&machine) {}
+            _ = machine.arrived(1_000 + arrived, bytes: 1)
+            while machine.owed == 0 || machine.mayOverflow || random.chance(0.5), line.goOn(&machine) {}
+            if machine.failure != nil { return #expect(line.waiting.count == size, "It overflowed with places free.") }
         }
         #expect(arrived <= owed + demand + size + 1, "\(whenFull) \(size)")
         line.isPaused = false

@@ -12,7 +12,6 @@ extension DurableBufferStateMachine.Action {
         case .goOn: "goOn"
         case .stop: "stop"
         case .cancelUpstream: "cancelUpstream"
-        case .overflow: "overflow"
         case .lost(let count): "lost \(count)"
         case .wake: "wake"
         }
