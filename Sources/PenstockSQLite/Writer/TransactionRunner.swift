@@ -264,13 +264,7 @@ final class TransactionRunner {
     /// Rolls back, and gives `error` on. SQLite has rolled back by itself after some errors.
     private func undone(_ error: any Error, _ connection: SQLiteConnection) -> any Error {
         policies.forget()
-        if connection.database.isInsideTransaction {
-            do {
-                try connection.execute(DatabaseAccess.rollback)
-            } catch {
-                return error
-            }
-        }
+        if connection.database.isInsideTransaction { try? connection.execute(DatabaseAccess.rollback) }
         return error
     }
 
