@@ -38,11 +38,6 @@ final class StoreHandle: Sendable {
         tracing = MessageTracing(tracer)
     }
 
-    /// Returns when `queue` may have changed since `token` was taken.
-    func waitForChange(of queue: QueueName, after token: Wakeups.Token) async throws {
-        try await waitForChange(of: queue, after: token, within: storage.lookInterval)
-    }
-
     /// Returns when there may be room in `queue`, which was full: it may have changed since `token` was taken, or a message that
     /// waits there has expired.
     func waitForRoom(in queue: QueueName, after token: Wakeups.Token) async throws {
@@ -50,15 +45,9 @@ final class StoreHandle: Sendable {
     }
 
     /// Returns when `queue` may have changed since `token` was taken, and at `moment`.
-    func waitForChange(of queue: QueueName, after token: Wakeups.Token, orAt moment: Timestamp?) async throws {
-        let left = moment.map { max(.zero, $0 - time.now) }
-        try await waitForChange(
-            of: queue, after: token, within: min(left ?? storage.lookInterval, storage.lookInterval))
-    }
-
-    private func waitForChange(
-        of queue: QueueName, after token: Wakeups.Token, within interval: Duration
-    ) async throws {
+    func waitForChange(of queue: QueueName, after token: Wakeups.Token, orAt moment: Timestamp? = nil) async throws {
+        let look = storage.lookInterval
+        let interval = moment.map { min(max(.zero, $0 - time.now), look) } ?? look
         try await firstOf([
             { [storage] in try await storage.changes.wait(for: queue, after: token) },
             { [time] in try await time.sleep(for: interval) },
