@@ -179,7 +179,8 @@ extension Queue {
             do {
                 // The caller may be who carries verdicts, and cannot wait for itself.
                 _ = try await holder.line.whileAway {
-                    try await holder.settleWhileHeld(message.lease, .dead(error: "\(error)", reason: .undecodable))
+                    try await holder.settleWhileHeld(
+                        Settlement(message.lease, .dead(error: "\(error)", reason: .undecodable)))
                 }
             } catch let error as PenstockError where error.code == .leaseLost {
                 // Somebody was faster, by hand. It is not this reader's any more.

@@ -71,7 +71,7 @@ package final class LeaseSettler<Element: Sendable>: Sendable {
             return .settled
         }
         do {
-            let state = try await holder.settleWhileHeld(lease, verdict, inLine: inLine)
+            let state = try await holder.settleWhileHeld(Settlement(lease, verdict), inLine: inLine)
             if let state, let error = end.failure {
                 log(delivery, state.whyNotDone, error)
             }

@@ -60,13 +60,8 @@ final class LeaseHolder: Sendable {
     var noticed: Notices.Token { storage.changes.notices.token(for: queue) }
 
     @discardableResult
-    func settle(_ lease: Lease, _ verdict: Verdict, inLine: () -> Void = {}) async throws -> MessageState {
-        try await settle(Settlement(lease, verdict), inLine: inLine)
-    }
-
-    @discardableResult
-    func settle(_ settlement: Settlement, inLine: () -> Void = {}) async throws -> MessageState {
-        try state(after: await result(of: settlement, inLine: inLine), of: settlement)
+    func settle(_ settlement: Settlement) async throws -> MessageState {
+        try state(after: await result(of: settlement, inLine: {}), of: settlement)
     }
 
     private func result(of settlement: Settlement, inLine: () -> Void) async throws -> SettleResult {
@@ -93,11 +88,6 @@ final class LeaseHolder: Sendable {
     ///
     /// - Returns: what the message is now; `nil` when nobody knows, as the lease is gone and an earlier try may have been what settled it.
     /// - Throws: what the store threw at the last try. The lease is held then as before.
-    @discardableResult
-    func settleWhileHeld(_ lease: Lease, _ verdict: Verdict, inLine: () -> Void = {}) async throws -> MessageState? {
-        try await settleWhileHeld(Settlement(lease, verdict), inLine: inLine)
-    }
-
     @discardableResult
     func settleWhileHeld(_ settlement: Settlement, inLine: () -> Void = {}) async throws -> MessageState? {
         var isInLine = false

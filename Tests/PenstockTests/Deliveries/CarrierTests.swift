@@ -18,7 +18,7 @@ import Testing
     /// A verdict that waits in the line of a reader that would not take it by itself.
     private func verdict(on lease: Lease, of holder: LeaseHolder) async throws -> Task<MessageState, any Error> {
         holder.line.beginCarrying {}
-        let verdict = Task { try await holder.settle(lease, .done) }
+        let verdict = Task { try await holder.settle(Settlement(lease, .done)) }
         try await eventually { !holder.line.isEmpty }
         return verdict
     }
