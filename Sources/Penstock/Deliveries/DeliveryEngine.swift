@@ -99,7 +99,9 @@ package final class DeliveryEngine<Element: Sendable>: Sendable {
         let departedCount = inFlight.departedCount
         let (demand, isCancelled) = state.withLock { ($0.demand, $0.isCancelled) }
         if isCancelled { return false }
-        var waits = [toldWait(after: told)]
+        var waits: [@Sendable () async throws -> Void] = [
+            { [work, name = queue.name] in try await work.wait(for: name, after: told) }
+        ]
         let room = min(demand, inFlightMax - inFlight.count(without: holder.line.leases))
         if room > 0 {
             let messages = try await claimLoop.next(upTo: min(room, Limits.batchCountMax))
@@ -119,10 +121,6 @@ package final class DeliveryEngine<Element: Sendable>: Sendable {
         try await firstOf(waits)
         state.withLock { $0.isResting = false }
         return true
-    }
-
-    private func toldWait(after token: Wakeups.Token) -> @Sendable () async throws -> Void {
-        { [work, name = queue.name] in try await work.wait(for: name, after: token) }
     }
 
     private func handOut(_ messages: [ClaimedMessage]) async throws {

@@ -214,13 +214,7 @@ final class InFlight: Sendable {
     func holds(moreThan count: Int) -> Bool { state.withLock { $0.entries.count > count } }
 
     /// Lets the task that waits for a departure look again.
-    func ringDeparture() {
-        let departure = state.withLock { state in
-            state.departedCount += 1
-            return state.departure.take()
-        }
-        departure?.open()
-    }
+    func ringDeparture() { state.withLock { $0.depart(1) }?.open() }
 
     /// How many leases have gone, to be handed to ``waitForDeparture(after:)``.
     var departedCount: Int { state.withLock { $0.departedCount } }
