@@ -93,23 +93,20 @@ package enum Events {
         return false
     }
 
-    private static func write(
-        _ event: NewEvent, _ place: Place, in transaction: Transaction
-    ) throws {
+    private static func write(_ event: NewEvent, _ place: Place, in transaction: Transaction) throws {
         let connection = transaction.connection
         let count = try connection.first(countOf, .integer(place.workflowID), .integer(place.sequence)) {
             $0.integer(0)
         }
         try NewEvent.validate(count: Int((count ?? 0).clamped(to: StoredRange.counts)) + 1)
         try event.payload.withUnsafeBytes { bytes in
-            let statement = try connection.statement(insert)
-            defer { statement.reset() }
-            statement.bind(place.workflowID, at: 1)
-            statement.bind(place.sequence, at: 2)
-            statement.bind(event.name.text, at: 3)
-            statement.bind(uncopied: bytes, at: 4)
-            statement.bind(transaction.now.microseconds, at: 5)
-            try statement.run()
+            try connection.run(insert) { row in
+                row.bind(place.workflowID, at: 1)
+                row.bind(place.sequence, at: 2)
+                row.bind(event.name.text, at: 3)
+                row.bind(uncopied: bytes, at: 4)
+                row.bind(transaction.now.microseconds, at: 5)
+            }
         }
     }
 

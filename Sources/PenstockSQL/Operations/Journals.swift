@@ -27,14 +27,13 @@ package enum Journals {
             count: Int(count) + 1, bytes: Int(bytes.clamped(to: StoredRange.counts)) + result.count)
         let record = StepRecord(name: step, result: result, recordedAt: transaction.now)
         try result.withUnsafeBytes { bytes in
-            let statement = try connection.statement(insert)
-            defer { statement.reset() }
-            statement.bind(sequence, at: 1)
-            statement.bind(step.text, at: 2)
-            statement.bind(position.clamped(to: StoredRange.counts) + 1, at: 3)
-            statement.bind(uncopied: bytes, at: 4)
-            statement.bind(transaction.now.microseconds, at: 5)
-            try statement.run()
+            try connection.run(insert) { row in
+                row.bind(sequence, at: 1)
+                row.bind(step.text, at: 2)
+                row.bind(position.clamped(to: StoredRange.counts) + 1, at: 3)
+                row.bind(uncopied: bytes, at: 4)
+                row.bind(transaction.now.microseconds, at: 5)
+            }
         }
         try Settling.extend(lease, by: duration, in: transaction)
         return record
