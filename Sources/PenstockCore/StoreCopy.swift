@@ -21,8 +21,7 @@ public struct StoreCopy: Sendable {
     /// The command that opens a store again, for people.
     package static func cancellation(of source: String) -> String {
         let plain = source.utf8.allSatisfy { byte in
-            byte >= 0x80 || UInt8(ascii: "0")...UInt8(ascii: "9") ~= byte
-                || UInt8(ascii: "a")...UInt8(ascii: "z") ~= byte | 0x20 || "/._-:@=,+%".utf8.contains(byte)
+            byte >= 0x80 || byte.isLetterOrDigit || "/._-:@=,+%".utf8.contains(byte)
         }
         return "penstock copy --cancel --from " + (plain ? source : "'\(source.replacing("'", with: "'\\''"))'")
     }

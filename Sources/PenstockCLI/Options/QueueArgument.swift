@@ -1,5 +1,6 @@
 import ArgumentParser
 import Penstock
+import PenstockCore
 
 /// Completes the names of queues from the file that the command is about.
 enum QueueCompletion {
@@ -12,15 +13,7 @@ enum QueueCompletion {
     /// would run what a queue's name says in `$(...)`.
     private static func isPlain(_ name: String) -> Bool {
         !name.hasPrefix("-")
-            && name.utf8.allSatisfy { byte in
-                switch byte {
-                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                    UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: "-"),
-                    0x80...:
-                    true
-                default: false
-                }
-            }
+            && name.utf8.allSatisfy { $0.isLetterOrDigit || $0 >= 0x80 || "._-".utf8.contains($0) }
     }
 
     private static func file(of words: [String]) -> StoreFile {

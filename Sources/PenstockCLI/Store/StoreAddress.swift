@@ -1,3 +1,5 @@
+import PenstockCore
+
 /// What `--db` or PENSTOCK_DB says when it is no path of a file.
 enum StoreAddress {
     /// What an address leads to.
@@ -21,11 +23,7 @@ enum StoreAddress {
     static func isForeign(_ path: String) -> Bool {
         guard kind(of: path) == nil, let end = path.firstRange(of: "://") else { return false }
         let scheme = path[..<end.lowerBound].utf8
-        return !scheme.isEmpty
-            && scheme.allSatisfy { byte in
-                UInt8(ascii: "a")...UInt8(ascii: "z") ~= byte | 0x20 || UInt8(ascii: "0")...UInt8(ascii: "9") ~= byte
-                    || [UInt8(ascii: "+"), UInt8(ascii: "-"), UInt8(ascii: ".")].contains(byte)
-            }
+        return !scheme.isEmpty && scheme.allSatisfy { $0.isLetterOrDigit || "+-.".utf8.contains($0) }
     }
 
     /// Whether it looks like the host and the port of a server.

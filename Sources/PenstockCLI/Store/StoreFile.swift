@@ -1,6 +1,7 @@
 package import CoreMetrics
 package import Logging
 package import Penstock
+import PenstockCore
 
 /// The file that a command works on, or the address of the server or the database where it is. Commands get their store here and nowhere
 /// else.
@@ -180,13 +181,7 @@ package struct StoreFile: Sendable {
     /// `text` as one word of a shell.
     private static func shellWord(_ text: String) -> String {
         let isPlain = text.utf8.allSatisfy { byte in
-            switch byte {
-            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"), UInt8(ascii: "."), UInt8(ascii: "/"):
-                true
-            case UInt8(ascii: "-"): text.utf8.first != byte
-            default: false
-            }
+            byte.isLetterOrDigit || "_./".utf8.contains(byte) || byte == UInt8(ascii: "-") && text.utf8.first != byte
         }
         return isPlain
             ? text : "'" + text.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "'\\''") + "'"

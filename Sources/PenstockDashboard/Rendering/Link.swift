@@ -23,12 +23,9 @@ enum Link {
     static func part(_ text: String) -> String {
         var escaped = ""
         for byte in text.utf8 {
-            switch byte {
-            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "."),
-                UInt8(ascii: "~"):
+            if byte.isLetterOrDigit || "-_.~".utf8.contains(byte) {
                 escaped.unicodeScalars.append(Unicode.Scalar(byte))
-            default:
+            } else {
                 let digits = String(byte, radix: 16, uppercase: true)
                 escaped += digits.count == 1 ? "%0\(digits)" : "%\(digits)"
             }

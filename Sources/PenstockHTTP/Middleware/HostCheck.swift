@@ -1,5 +1,6 @@
 import HTTPTypes
 package import Hummingbird
+import PenstockCore
 
 /// Refuses requests that were meant for another host, where no token is asked for.
 ///
@@ -30,12 +31,7 @@ package struct HostCheck: DoorCheck {
         guard !text.isEmpty else { return false }
         let isVersion6 = text.filter { $0 == ":" }.count >= 2
         return text.utf8.allSatisfy { byte in
-            switch byte {
-            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."), UInt8(ascii: "-"), UInt8(ascii: "_"):
-                true
-            default: byte == UInt8(ascii: ":") && isVersion6
-            }
+            byte.isLetterOrDigit || ".-_".utf8.contains(byte) || byte == UInt8(ascii: ":") && isVersion6
         }
     }
 

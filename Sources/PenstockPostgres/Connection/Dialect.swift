@@ -1,3 +1,4 @@
+import PenstockCore
 import Synchronization
 
 /// How a statement of the store's operations is said to PostgreSQL. They are written once, in SQLite's dialect, with what both
@@ -122,12 +123,7 @@ enum Dialect {
     }
 
     private static func isOfWord(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"):
-            true
-        default: byte >= 0x80
-        }
+        byte.isLetterOrDigit || byte == UInt8(ascii: "_") || byte >= 0x80
     }
 
     private static func effect(of sql: String) -> Effect {

@@ -184,13 +184,9 @@ struct FileStillness: Equatable {
 
     /// The name by which SQLite opens the file at `path` as one that does not change.
     static func immutable(_ path: String) -> String {
-        let bytes = path.utf8.map { byte in
-            switch byte {
-            case UInt8(ascii: "/"), UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                UInt8(ascii: "0")...UInt8(ascii: "9"):
-                String(Unicode.Scalar(byte))
-            default: (byte < 16 ? "%0" : "%") + String(byte, radix: 16)
-            }
+        let bytes = path.utf8.map { byte -> String in
+            if byte.isLetterOrDigit || byte == UInt8(ascii: "/") { return String(Unicode.Scalar(byte)) }
+            return (byte < 16 ? "%0" : "%") + String(byte, radix: 16)
         }
         return "file:\(bytes.joined())?immutable=1"
     }

@@ -1,3 +1,4 @@
+import PenstockCore
 import PenstockFormats
 
 /// What a batch answers: each entry stands alone.
@@ -23,7 +24,9 @@ struct Batch {
         var seen: Set<String> = []
         for entry in entries {
             let id = entry[keyPath: id] ?? ""
-            guard (1...80).contains(id.utf8.count), id.utf8.allSatisfy(isIDByte) else {
+            guard (1...80).contains(id.utf8.count),
+                id.utf8.allSatisfy({ $0.isLetterOrDigit || "-_".utf8.contains($0) })
+            else {
                 throw Refusal(
                     "InvalidBatchEntryId",
                     "A batch entry id can only contain alphanumeric characters, hyphens and underscores. It can be at most 80 "
@@ -48,14 +51,5 @@ struct Batch {
 
     var json: JSONValue {
         .object(["Successful": .array(successful), "Failed": .array(failed)])
-    }
-
-    private static func isIDByte(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"):
-            true
-        default: false
-        }
     }
 }

@@ -13,7 +13,7 @@ extension Call {
         guard let text = input.QueueName, !text.isEmpty else { throw Refusal.missing("QueueName") }
         let isFifo = text.hasSuffix(".fifo")
         guard (1...80).contains(text.utf8.count),
-            (isFifo ? text.dropLast(5) : text[...]).utf8.allSatisfy(Self.isNameByte),
+            (isFifo ? text.dropLast(5) : text[...]).utf8.allSatisfy({ $0.isLetterOrDigit || "-_".utf8.contains($0) }),
             let name = try? QueueName(text)
         else {
             throw Refusal.invalid(
@@ -90,15 +90,6 @@ extension Call {
             note.tags = tags
         }
         if !wasFirst { try refuse(try await directory.read(existing.name)) }
-    }
-
-    private static func isNameByte(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"):
-            true
-        default: false
-        }
     }
 
     /// The redrive policy that is given. Its dead-letter queue has to be there, and to be one into which the caller may put messages, or

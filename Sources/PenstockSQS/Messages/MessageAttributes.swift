@@ -1,5 +1,6 @@
 import Crypto
 import Foundation
+import PenstockCore
 import PenstockFormats
 
 /// A message attribute's value.
@@ -96,14 +97,7 @@ extension AttributeValue {
     }
 
     fileprivate func validate(_ name: String) throws(Refusal) {
-        let isName = name.utf8.allSatisfy { byte in
-            switch byte {
-            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "."):
-                true
-            default: false
-            }
-        }
+        let isName = name.utf8.allSatisfy { $0.isLetterOrDigit || "-_.".utf8.contains($0) }
         guard (1...256).contains(name.utf8.count), isName, !name.lowercased().hasPrefix("aws."),
             !name.lowercased().hasPrefix("amazon.")
         else { throw .invalid("The message attribute name '\(Escape.text(name))' is invalid.") }

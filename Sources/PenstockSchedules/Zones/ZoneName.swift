@@ -22,7 +22,7 @@ package struct ZoneName: Hashable, Sendable, CustomStringConvertible {
             text.utf8.count <= 64
             && parts.allSatisfy { part in
                 guard let first = part.first, first != UInt8(ascii: "-") else { return false }
-                return part.allSatisfy(ZoneName.isAllowed)
+                return part.allSatisfy { $0.isLetterOrDigit || "_+-".utf8.contains($0) }
             }
         guard isWell else {
             throw PenstockError(
@@ -44,13 +44,4 @@ package struct ZoneName: Hashable, Sendable, CustomStringConvertible {
 
     /// Whether it is of the second set of zones, in which each day with a leap second has one second more.
     var countsLeapSeconds: Bool { text.hasPrefix("right/") }
-
-    private static func isAllowed(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"), UInt8(ascii: "+"), UInt8(ascii: "-"):
-            true
-        default: false
-        }
-    }
 }
