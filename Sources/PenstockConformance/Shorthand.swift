@@ -63,6 +63,20 @@ extension MessageStore {
         try await settle([Settlement(message.lease, verdict)]).first ?? .leaseLost
     }
 
+    /// Gives a verdict and claims up to `limit`, in one call of the store.
+    func give(
+        _ verdict: Verdict, for message: ClaimedMessage, thenTake limit: Int,
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) async throws -> [ClaimedMessage] {
+        let claim = StoreOperation.claim(ClaimRequest(queue: .jobs, limit: limit, lease: .seconds(30)))
+        let performed = try await perform([.settle([Settlement(message.lease, verdict)]), claim])
+        guard case .claimed(let claimed)? = performed.answers.last else {
+            Issue.record("Nothing was claimed.", sourceLocation: sourceLocation)
+            return []
+        }
+        return claimed.messages
+    }
+
     /// Claims one that must be there, and gives a verdict.
     @discardableResult
     func work(

@@ -29,16 +29,7 @@ enum LimitRules {
         #expect(first.map(\.text) == ["1", "2"])
         #expect(try await other.take(10).isEmpty)
         #expect(try await store.depths() == .of(ready: 3, leased: 2))
-        let performed = try await store.perform(
-            [
-                .settle([Settlement(first[0].lease, .done)]),
-                .claim(ClaimRequest(queue: .jobs, limit: 5, lease: .seconds(30))),
-            ], flushed: nil)
-        guard case .claimed(let claim) = performed.answers.last else {
-            Issue.record("nothing was claimed")
-            return
-        }
-        #expect(claim.messages.map(\.text) == ["3"])
+        #expect(try await store.give(.done, for: first[0], thenTake: 5).map(\.text) == ["3"])
         #expect(try await store.give(.release, for: first[1]) == .settled(.ready))
         #expect(try await other.take(10).map(\.text) == ["2"])
         #expect(try await other.take(10).isEmpty)

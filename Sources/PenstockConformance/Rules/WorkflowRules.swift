@@ -159,15 +159,7 @@ enum WorkflowRules {
         let store = try await bench.open(.steady())
         try await store.begin([("a", []), ("b", ["a"])])
         let a = try await store.takeOne()
-        let performed = try await store.perform([
-            .settle([Settlement(a.lease, .done)]),
-            .claim(ClaimRequest(queue: .jobs, limit: 5, lease: .seconds(30))),
-        ])
-        guard case .claimed(let claim)? = performed.answers.last else {
-            Issue.record("The claim was not carried out.")
-            return
-        }
-        #expect(claim.messages.map(\.text) == ["b"])
+        #expect(try await store.give(.done, for: a, thenTake: 5).map(\.text) == ["b"])
     }
 
     static func manyChildren(_ bench: Bench) async throws {
