@@ -47,6 +47,11 @@ extension MessageStore {
         return try await start(NewWorkflow(tasks: tasks), durability: .processCrash).receipts.map(\.sequence)
     }
 
+    /// Tells of an event. Gives whether it is the first of its name.
+    func tell(_ event: String, _ payload: [UInt8] = [], to target: EventTarget) async throws -> Bool {
+        try await emit(NewEvent(.named(event), payload: payload), to: target, durability: .processCrash)
+    }
+
     /// Claims all that are ready, and then finishes them. Gives their texts.
     func drainDone(_ queue: QueueName = .jobs) async throws -> [String] {
         var claimed: [ClaimedMessage] = []

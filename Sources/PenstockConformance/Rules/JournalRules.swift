@@ -107,7 +107,7 @@ enum JournalRules {
         try await store.work(.suspend(until: due, event: .named("approved")))
         #expect(try await store.journal(of: sequence).awaited == .named("approved"))
         #expect(try await store.event(.named("approved"), for: sequence) == nil)
-        #expect(try await other.emit(NewEvent(.named("rejected")), to: .message(sequence), durability: .processCrash))
+        #expect(try await other.tell("rejected", to: .message(sequence)))
         #expect(try await store.state(of: sequence) == .scheduled)
         #expect(
             try await other.emit(
@@ -125,9 +125,7 @@ enum JournalRules {
     static func eventBefore(_ bench: Bench) async throws {
         let store = try await bench.open(.steady())
         let sequence = try await store.put("x")
-        #expect(
-            try await store.emit(
-                NewEvent(.named("go"), payload: [1]), to: .message(sequence), durability: .processCrash))
+        #expect(try await store.tell("go", [1], to: .message(sequence)))
         let held = try await store.takeOne()
         let due = bench.time.now + .seconds(3600)
         #expect(try await store.give(.suspend(until: due, event: .named("go")), for: held) == .settled(.ready))
@@ -137,7 +135,7 @@ enum JournalRules {
         _ = try await store.apply(.redrive, to: [sequence])
         #expect(try await store.journal(of: sequence).awaited == nil)
         try await store.work(.suspend(until: due))
-        #expect(try await store.emit(NewEvent(.named("later")), to: .message(sequence), durability: .processCrash))
+        #expect(try await store.tell("later", to: .message(sequence)))
         #expect(try await store.state(of: sequence) == .scheduled)
         bench.time.advance(by: .seconds(3600))
         #expect(try await store.drainDone() == ["x"])
@@ -153,17 +151,14 @@ enum JournalRules {
             Settlement(held[1].lease, .suspend(until: due, event: .named("go"))),
             Settlement(held[2].lease, .suspend(until: due, event: .named("other"))),
         ])
-        #expect(
-            try await store.emit(NewEvent(.named("go"), payload: [7]), to: .workflow(.flow), durability: .processCrash))
+        #expect(try await store.tell("go", [7], to: .workflow(.flow)))
         #expect(
             try await store.tasks(TaskQuery(.flow)).map(\.state) == [.ready, .ready, .scheduled, .pending])
         #expect(try await store.drainDone() == ["a", "b"])
         // One that begins later sees it as well, and one of its own before that of the workflow.
         let d = try await store.takeOne()
         #expect(try await store.event(.named("go"), for: d.sequence) == [7])
-        #expect(
-            try await store.emit(
-                NewEvent(.named("go"), payload: [8]), to: .message(d.sequence), durability: .processCrash))
+        #expect(try await store.tell("go", [8], to: .message(d.sequence)))
         #expect(try await store.event(.named("go"), for: d.sequence) == [8])
         #expect(try await store.event(.named("go"), for: started.receipts[0].sequence) == [7])
         #expect(try await store.give(.suspend(until: due, event: .named("go")), for: d) == .settled(.ready))
@@ -172,15 +167,11 @@ enum JournalRules {
     static func firstStays(_ bench: Bench) async throws {
         let store = try await bench.open(.steady())
         let sequence = try await store.put("x")
-        #expect(
-            try await store.emit(
-                NewEvent(.named("go"), payload: [1]), to: .message(sequence), durability: .processCrash))
+        #expect(try await store.tell("go", [1], to: .message(sequence)))
         #expect(
             try await !store.emit(NewEvent(.named("go"), payload: [2]), to: .message(sequence), durability: .powerLoss))
         try await store.work(.done)
-        #expect(
-            try await !store.emit(
-                NewEvent(.named("go"), payload: [3]), to: .message(sequence), durability: .processCrash))
+        #expect(try await !store.tell("go", [3], to: .message(sequence)))
         #expect(try await store.event(.named("go"), for: sequence) == [1])
     }
 
@@ -188,22 +179,14 @@ enum JournalRules {
         let store = try await bench.open(.steady())
         let sequence = try await store.put("x")
         try await store.work(.done)
-        await expect(.illegalTransition) {
-            try await store.emit(NewEvent(.named("go")), to: .message(sequence), durability: .processCrash)
-        }
-        await expect(.unknownMessage) {
-            try await store.emit(NewEvent(.named("go")), to: .message(SequenceNumber(99)), durability: .processCrash)
-        }
-        await expect(.unknownWorkflow) {
-            try await store.emit(NewEvent(.named("go")), to: .workflow(.flow), durability: .processCrash)
-        }
+        await expect(.illegalTransition) { try await store.tell("go", to: .message(sequence)) }
+        await expect(.unknownMessage) { try await store.tell("go", to: .message(SequenceNumber(99))) }
+        await expect(.unknownWorkflow) { try await store.tell("go", to: .workflow(.flow)) }
         try await store.begin([("a", [])])
-        #expect(try await store.emit(NewEvent(.named("before")), to: .workflow(.flow), durability: .processCrash))
+        #expect(try await store.tell("before", to: .workflow(.flow)))
         try await store.work(.done)
-        await expect(.illegalTransition) {
-            try await store.emit(NewEvent(.named("go")), to: .workflow(.flow), durability: .processCrash)
-        }
-        #expect(try await !store.emit(NewEvent(.named("before")), to: .workflow(.flow), durability: .processCrash))
+        await expect(.illegalTransition) { try await store.tell("go", to: .workflow(.flow)) }
+        #expect(try await !store.tell("before", to: .workflow(.flow)))
     }
 
     static func checksInput(_ bench: Bench) async throws {
@@ -217,10 +200,7 @@ enum JournalRules {
         await expect(.invalidInput) {
             try await store.record(.named("a"), result: [], on: held.lease, extendingBy: .seconds(-1))
         }
-        await expect(.invalidInput) {
-            try await store.emit(
-                NewEvent(.named("a"), payload: large), to: .message(sequence), durability: .processCrash)
-        }
+        await expect(.invalidInput) { try await store.tell("a", large, to: .message(sequence)) }
         let most = [UInt8](repeating: 0, count: Limits.resultBytesMax)
         for number in 1...16 {
             _ = try await store.record(
@@ -238,11 +218,8 @@ enum JournalRules {
             try await store.record(.named("more"), result: [], on: held.lease, extendingBy: nil)
         }
         for number in 1...Limits.eventCountMax {
-            _ = try await store.emit(
-                NewEvent(.init(stored: "\(number)")), to: .message(sequence), durability: .processCrash)
+            _ = try await store.tell("\(number)", to: .message(sequence))
         }
-        await expect(.invalidInput) {
-            try await store.emit(NewEvent(.named("more")), to: .message(sequence), durability: .processCrash)
-        }
+        await expect(.invalidInput) { try await store.tell("more", to: .message(sequence)) }
     }
 }
