@@ -24,8 +24,8 @@ extension Claiming {
     static func readReady(
         _ account: QueueAccount, limit: Int, _ tokenBase: Int64, in transaction: Transaction
     ) throws -> Reading {
-        var trusts = transaction.connection.isServer && transaction.trustsLineStart(of: account)
-        defer { if !trusts, transaction.connection.isServer { transaction.looksAtWholeLine(of: account) } }
+        var trusts = transaction.connection.isServer && transaction.policies.trustsLineStart(of: account.id)
+        defer { if !trusts, transaction.connection.isServer { transaction.policies.looksAtWholeLine(of: account.id) } }
         var reading = try readRows(account, limit: limit, tokenBase, trusting: trusts, in: transaction)
         if trusts, reading.isAll, try account.readyCount(transaction.connection) > reading.messages.count {
             // Some must be before the place where the line is said to begin.

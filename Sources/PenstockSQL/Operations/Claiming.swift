@@ -53,7 +53,7 @@ enum Claiming {
             return .withheld(until: earlier(start, expiring.next))
         }
         let isAllOpen = try GroupRates.openDue(account, in: transaction)
-        let hasSchedules = try transaction.hasSchedules(account)
+        let hasSchedules = try transaction.policies.hasSchedules(account.id, transaction.connection)
         if hasSchedules { _ = try Firing.fireDue(of: account.id, in: transaction) }
         func readDue() throws -> Timestamp? {
             try transaction.connection.first(firstDue, .integer(account.id)) { Timestamp(microseconds: $0.integer(0)) }

@@ -22,7 +22,7 @@ package final class Transaction {
     /// Queues that somebody may be waiting for, beside what their accounts say.
     private var rungApart: [QueueName: Ring] = [:]
 
-    private let policies: PolicyCache
+    let policies: PolicyCache
     /// The last sequence number given so far.
     private(set) var lastSequence: Int64
     /// The last one given before: what has a higher one came in this transaction.
@@ -73,17 +73,6 @@ package final class Transaction {
         if let account = accounts[id] { return account }
         return try policies.row(id: id, connection).map(open)
     }
-
-    /// Whether the queue has schedules. Kept in memory, as its policy is.
-    func hasSchedules(_ account: QueueAccount) throws -> Bool {
-        try policies.hasSchedules(account.id, connection)
-    }
-
-    /// Whether a claim goes by where the line of ready messages is said to begin.
-    func trustsLineStart(of account: QueueAccount) -> Bool { policies.trustsLineStart(of: account.id) }
-
-    /// Notes that a claim has looked at all of a queue's line.
-    func looksAtWholeLine(of account: QueueAccount) { policies.looksAtWholeLine(of: account.id) }
 
     /// Whether there is a queue called `name`.
     func exists(_ name: QueueName) throws -> Bool {
