@@ -70,11 +70,8 @@ extension StoreHandle {
     /// Releases leases of messages that nobody has got, in a task of the store's own, for a `deinit`, which cannot wait.
     func beginRelease(_ leases: [Lease]) {
         if leases.isEmpty { return }
-        beginWork { await self.settleReleased(leases) }
+        backgroundTasks.begin { await self.settleReleased(leases) }
     }
-
-    /// Begins something that nobody waits for but ``PenstockStore/close()``.
-    func beginWork(_ body: @escaping @Sendable () async -> Void) { backgroundTasks.begin(body) }
 
     /// Releases leases of messages that nobody has got, also for a task that is cancelled, and returns when that is done.
     func release(_ leases: [Lease]) async {

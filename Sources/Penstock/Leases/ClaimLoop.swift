@@ -184,7 +184,7 @@ struct ClaimLoop: Sendable {
     mutating func end() {
         for index in sources.indices where sources[index].isOwed {
             (sources[index].isWaiting, sources[index].wasWoken) = (false, false)
-            handle.beginWork { [holder = sources[index].holder] in await holder.wakeAnother() }
+            handle.backgroundTasks.begin { [holder = sources[index].holder] in await holder.wakeAnother() }
         }
     }
 }

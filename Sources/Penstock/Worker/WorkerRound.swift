@@ -20,7 +20,7 @@ struct WorkerRound: Sendable {
     }
 
     var claimLoop: ClaimLoop
-    private var turns: QueueTurns
+    var turns: QueueTurns
     private var queues: [Knowledge]
     /// How many messages were taken up.
     var takenCount = 0
@@ -113,11 +113,6 @@ struct WorkerRound: Sendable {
 
     /// Whether there is none of the queues any more.
     var isLost: Bool { queues.allSatisfy(\.isGone) }
-
-    /// Takes turns for messages that were claimed, so many of each queue.
-    ///
-    /// - Returns: from which queue each begins, in their order.
-    mutating func order(_ counts: [Int]) -> [Int] { turns.order(counts) }
 
     /// The queues that may have more than was claimed, though this worker alone was woken for it. Another one is woken for
     /// that now, and this one owes nothing.

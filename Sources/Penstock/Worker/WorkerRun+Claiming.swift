@@ -139,7 +139,7 @@ extension WorkerRun {
             counts[index] = claim.messages.count
             messages[index] = claim.messages.makeIterator()
         }
-        var claimed = round.order(counts).compactMap { index in
+        var claimed = round.turns.order(counts).compactMap { index in
             messages[index].next().map { HandlerSlots.Claimed($0, source: index) }
         }
         if options.kinds != nil { claimed = claimed.filter { isKnown($0, &round.kinds) } }
