@@ -3,7 +3,7 @@ package import GRDB
 package import PenstockCore
 import PenstockProcesses
 import Synchronization
-import PenstockSQL
+package import PenstockSQL
 
 /// A ``MessageStore`` on an SQLite file that only reads: for files that may not be written, and for programs that look.
 ///
@@ -12,7 +12,7 @@ import PenstockSQL
 /// that has what is read, and in a folder that cannot be written. Every call that would write throws `readOnly`.
 ///
 /// A task that waits for changes, as one that follows a log does, looks by itself ten times a second.
-package final class SQLiteReader: MessageStore {
+package final class SQLiteReader: SQLReading {
     private enum Source {
         case file(ReadOnlyFile)
         /// An application's, and whether it was closed for this store.
@@ -71,119 +71,39 @@ package final class SQLiteReader: MessageStore {
     /// A tenth of a second: nobody rings for a store that only reads.
     package var lookInterval: Duration { .milliseconds(100) }
 
-    /// Reads messages, as ``MessageStore/messages(_:)`` says, in one snapshot that writers do not wait for.
-    package func messages(_ query: MessageQuery) async throws -> MessagePage {
-        try query.validate()
-        return try await read { connection in try MessageReader.messages(query, connection) }
-    }
-
-    /// Puts dead letters into groups, as ``MessageStore/deadGroups(_:)`` says.
-    package func deadGroups(_ query: DeadGroupQuery) async throws -> DeadGroupPage {
-        try query.validate()
-        return try await read { connection in try DeadGroupReader.groups(query, connection) }
-    }
-
-    /// Counts messages, as ``MessageStore/count(_:for:)`` says.
-    package func count(_ selection: Selection, for command: LineCommand) async throws -> Int {
-        var count = try SelectionCount(selection, for: command)
-        while !count.isOver { count = try await read { [count] connection in try count.counted(in: connection) } }
-        return count.count
-    }
-
-    /// Reads a page of a queue's log, as ``MessageStore/log(_:)`` says, in one snapshot that writers do not wait for.
-    package func log(_ query: LogQuery) async throws -> LogPage {
-        try query.validate()
-        return try await read { connection in try LogReader.page(query, connection) }
-    }
+    /// What the file is in the moment of a look.
+    package var snapshots: Snapshots { Snapshots(time: time) { [self] body in try await read(body) } }
 
     /// Says what a message waits for, as ``MessageStore/waitReason(of:)`` says.
     package func waitReason(of sequence: SequenceNumber) async throws -> WaitReason {
         let (time, locks) = (time, FolderLocks(folder: SharedFolder(existingBesideDatabaseAt: path)))
-        return try await read { connection in try WaitReader.reason(of: sequence, connection, time, locks) }
+        return try await snapshots.read { connection in try WaitReader.reason(of: sequence, connection, time, locks) }
     }
 
     /// Counts what the file holds, as ``MessageStore/status(of:)`` says. Reads counters, and counts no rows but those of leases.
     package func status(of queue: QueueName?) async throws -> StoreStatus {
         let (time, locks) = (time, FolderLocks(folder: SharedFolder(existingBesideDatabaseAt: path)))
-        return try await read { connection in try QueueReader.status(of: queue, connection, time, locks) }
-    }
-
-    /// Says whether the queues move, as ``MessageStore/storeMove()`` says. Reads one row.
-    package func storeMove() async throws -> StoreMove? {
-        try await read { connection in try Departure.read(connection) }
-    }
-
-    /// What a copy of the store would bring along.
-    package func copyForecast(withLog: Bool) async throws -> [CopyReport.Queue] {
-        try await read { connection in try CopyCount.ofSource(withLog: withLog, connection) }.report
+        return try await snapshots.read { connection in try QueueReader.status(of: queue, connection, time, locks) }
     }
 
     /// Which store this is, as ``MessageStore/storeID()`` says; `nil` also when its schema is one that knows of none.
     package func storeID() async throws -> StoreID? {
         do {
-            return try await read { connection in try StoreIdentity.read(connection) }
+            return try await snapshots.read { connection in try StoreIdentity.read(connection) }
         } catch let error as PenstockError where error.code == .olderSchema {
             return nil
         }
     }
 
-    /// Reads the limits that queues share, as ``MessageStore/limits()`` says.
-    package func limits() async throws -> [LimitRecord] {
-        try await read { connection in try GroupReader.limits(connection) }
-    }
-
-    /// When the first message of a queue expires, as ``MessageStore/nextExpiry(of:)`` says.
-    package func nextExpiry(of queue: QueueName) async throws -> Timestamp? {
-        try await read { connection in try ExpiryRows.first(of: queue, connection) }
-    }
-
-    /// Counts dead letters that cannot be redriven, as ``MessageStore/deadWithoutKeyCount(of:group:)`` says.
-    package func deadWithoutKeyCount(of queue: QueueName, group: String?) async throws -> Int {
-        if let group { try GroupKey.validate(group) }
-        let now = time.now
-        return try await read { connection in
-            try UniqueKeys.deadWithoutKeyCount(of: queue, group: group, at: now, connection)
-        }
-    }
-
-    /// Reads groups, as ``MessageStore/groups(_:)`` says.
-    package func groups(_ query: GroupQuery) async throws -> [GroupRecord] {
-        try query.validate()
-        let now = time.now
-        return try await read { connection in try GroupReader.groups(query, at: now, connection) }
-    }
-
     /// Reads schedules, as ``MessageStore/schedules(_:)`` says. A file of an older schema has none.
     package func schedules(_ name: ScheduleName?) async throws -> [ScheduleRecord] {
-        try await read { connection in
+        try await snapshots.read { connection in
             guard try connection.first(Self.findSchedules, read: { _ in true }) == true else {
                 if let name { throw PenstockError.unknown(name) }
                 return []
             }
             return try Scheduling.records(name, connection)
         }
-    }
-
-    /// Reads workflows, as ``MessageStore/workflows(_:)`` says.
-    package func workflows(_ query: WorkflowQuery) async throws -> [WorkflowRecord] {
-        try query.validate()
-        return try await read { connection in try WorkflowReading.workflows(query, connection) }
-    }
-
-    /// Reads tasks of a workflow, as ``MessageStore/tasks(_:)`` says.
-    package func tasks(_ query: TaskQuery) async throws -> [TaskRecord] {
-        try query.validate()
-        return try await read { connection in try WorkflowReading.tasks(query, connection) }
-    }
-
-    /// Reads what a message has left behind, as ``MessageStore/journal(of:)`` says.
-    package func journal(of sequence: SequenceNumber) async throws -> MessageJournal {
-        try await read { connection in try Journals.journal(of: sequence, connection) }
-    }
-
-    /// What an event brought, as ``MessageStore/event(_:for:)`` says.
-    package func event(_ name: EventName, for sequence: SequenceNumber) async throws -> [UInt8]? {
-        try await read { connection in try Events.payload(name, for: sequence, connection) }
     }
 
     /// Lets go of the file. Waits for nobody.
@@ -195,12 +115,12 @@ package final class SQLiteReader: MessageStore {
 
     private static let findSchedules = Query("SELECT 1 FROM sqlite_schema WHERE name = 'penstock_schedule'")
 
-    private func read<T: Sendable>(_ body: @escaping @Sendable (Connection) throws -> T) async throws -> T {
+    private func read(_ body: @escaping @Sendable (Connection) throws -> Void) async throws {
         if isClosed.withLock({ $0 }) { throw PenstockError(.closed, "The store is closed; open it again.") }
         do {
             switch source {
-            case .file(let file): return try await SystemThread.run { try file.read { try body(SQLiteConnection($0)) } }
-            case .pool(let pool): return try await pool.read { try body(SQLiteConnection($0)) }
+            case .file(let file): try await SystemThread.run { try file.read { try body(SQLiteConnection($0)) } }
+            case .pool(let pool): try await pool.read { try body(SQLiteConnection($0)) }
             }
         } catch {
             throw ReadOnlyFile.translated(error, path)

@@ -2,6 +2,7 @@ import Foundation
 import GRDB
 import PenstockCore
 import PenstockProcesses
+import PenstockSQL
 import PenstockTestKit
 import Testing
 

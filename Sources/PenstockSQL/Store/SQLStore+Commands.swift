@@ -36,11 +36,4 @@ extension SQLStore {
             return moved
         }
     }
-
-    /// Counts messages, as ``MessageStore/count(_:for:)`` says, in snapshots that writers do not wait for.
-    public func count(_ selection: Selection, for command: LineCommand) async throws -> Int {
-        var count = try SelectionCount(selection, for: command)
-        while !count.isOver { count = try await core.read { [count] connection in try count.counted(in: connection) } }
-        return count.count
-    }
 }

@@ -100,11 +100,6 @@ extension SQLStore {
         return try await report(expected, offset: arrival.sequenceOffset, wasFinished: false)
     }
 
-    /// What ``copy(to:_:progress:)`` would bring along.
-    package func copyForecast(withLog: Bool) async throws -> [CopyReport.Queue] {
-        try await core.read { try CopyCount.ofSource(withLog: withLog, $0) }.report
-    }
-
     /// Gives up a move, and opens this store again.
     ///
     /// - Parameters:

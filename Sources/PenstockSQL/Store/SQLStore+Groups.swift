@@ -10,32 +10,6 @@ extension SQLStore {
         }
     }
 
-    /// Reads the limits that queues share, as ``MessageStore/limits()`` says.
-    public func limits() async throws -> [LimitRecord] {
-        try await core.read { connection in try GroupReader.limits(connection) }
-    }
-
-    /// When the first message of a queue expires, as ``MessageStore/nextExpiry(of:)`` says.
-    public func nextExpiry(of queue: QueueName) async throws -> Timestamp? {
-        try await core.read { connection in try ExpiryRows.first(of: queue, connection) }
-    }
-
-    /// Counts dead letters that cannot be redriven, as ``MessageStore/deadWithoutKeyCount(of:group:)`` says.
-    public func deadWithoutKeyCount(of queue: QueueName, group: String?) async throws -> Int {
-        if let group { try GroupKey.validate(group) }
-        let now = core.time.now
-        return try await core.read { connection in
-            try UniqueKeys.deadWithoutKeyCount(of: queue, group: group, at: now, connection)
-        }
-    }
-
-    /// Reads groups, as ``MessageStore/groups(_:)`` says.
-    public func groups(_ query: GroupQuery) async throws -> [GroupRecord] {
-        try query.validate()
-        let now = core.time.now
-        return try await core.read { connection in try GroupReader.groups(query, at: now, connection) }
-    }
-
     /// Gives the permits of a queue's groups out anew, in steps: its policy has changed, or a group was paused. Should the process
     /// die between two steps, claims go on.
     func regroup(_ queue: QueueName) async throws {

@@ -1,18 +1,6 @@
 public import PenstockCore
 
 extension SQLStore {
-    /// Reads messages, as ``MessageStore/messages(_:)`` says, in one snapshot that writers do not wait for.
-    public func messages(_ query: MessageQuery) async throws -> MessagePage {
-        try query.validate()
-        return try await core.read { connection in try MessageReader.messages(query, connection) }
-    }
-
-    /// Puts dead letters into groups, as ``MessageStore/deadGroups(_:)`` says, in one snapshot that writers do not wait for.
-    public func deadGroups(_ query: DeadGroupQuery) async throws -> DeadGroupPage {
-        try query.validate()
-        return try await core.read { connection in try DeadGroupReader.groups(query, connection) }
-    }
-
     /// Says what a message waits for, as ``MessageStore/waitReason(of:)`` says, in one snapshot that writers do not wait for.
     public func waitReason(of sequence: SequenceNumber) async throws -> WaitReason {
         let (time, locks) = (core.time, core.locks)
@@ -23,11 +11,6 @@ extension SQLStore {
     public func status(of queue: QueueName?) async throws -> StoreStatus {
         let (time, locks) = (core.time, core.locks)
         return try await core.read { connection in try QueueReader.status(of: queue, connection, time, locks) }
-    }
-
-    /// Says whether the queues move, as ``MessageStore/storeMove()`` says. Reads one row.
-    public func storeMove() async throws -> StoreMove? {
-        try await core.read { connection in try Departure.read(connection) }
     }
 
     /// Which store this is, as ``MessageStore/storeID()`` says. Reads one row, and writes it the first time.
@@ -136,12 +119,6 @@ extension SQLStore {
         return try await core.writer.perform(durability: durability, weight: weight(of: messages)) { transaction in
             try Appending.perform(messages, to: queue, unless: cursor, durability: durability, in: transaction)
         }
-    }
-
-    /// Reads a page of a queue's log, as ``MessageStore/log(_:)`` says, in one snapshot that writers do not wait for.
-    public func log(_ query: LogQuery) async throws -> LogPage {
-        try query.validate()
-        return try await core.read { connection in try LogReader.page(query, connection) }
     }
 
     /// Places, moves or removes a cursor, as ``MessageStore/moveCursor(_:of:_:)`` says.

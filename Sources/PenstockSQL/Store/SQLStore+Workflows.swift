@@ -54,18 +54,6 @@ extension SQLStore {
         }
     }
 
-    /// Reads workflows, as ``MessageStore/workflows(_:)`` says, in one snapshot that writers do not wait for.
-    public func workflows(_ query: WorkflowQuery) async throws -> [WorkflowRecord] {
-        try query.validate()
-        return try await core.read { connection in try WorkflowReading.workflows(query, connection) }
-    }
-
-    /// Reads tasks of a workflow, as ``MessageStore/tasks(_:)`` says, in one snapshot that writers do not wait for.
-    public func tasks(_ query: TaskQuery) async throws -> [TaskRecord] {
-        try query.validate()
-        return try await core.read { connection in try WorkflowReading.tasks(query, connection) }
-    }
-
     /// Records what a step gave, as ``MessageStore/record(_:result:on:extendingBy:durability:)`` says, in one transaction with what else is
     /// asked for.
     public func record(
@@ -82,11 +70,6 @@ extension SQLStore {
         }
     }
 
-    /// Reads what a message has left behind, as ``MessageStore/journal(of:)`` says, in one snapshot that writers do not wait for.
-    public func journal(of sequence: SequenceNumber) async throws -> MessageJournal {
-        try await core.read { connection in try Journals.journal(of: sequence, connection) }
-    }
-
     /// Tells a message or a workflow of an event, as ``MessageStore/emit(_:to:durability:)`` says, in one transaction with what
     /// else is asked for. Of very many tasks that wait for it the rest is put in line in steps.
     public func emit(_ event: NewEvent, to target: EventTarget, durability: Durability) async throws -> Bool {
@@ -99,10 +82,5 @@ extension SQLStore {
         }
         if isFirst, case .workflow = target { try await finishCascade() }
         return isFirst
-    }
-
-    /// What an event brought, as ``MessageStore/event(_:for:)`` says, in one snapshot that writers do not wait for.
-    public func event(_ name: EventName, for sequence: SequenceNumber) async throws -> [UInt8]? {
-        try await core.read { connection in try Events.payload(name, for: sequence, connection) }
     }
 }

@@ -6,16 +6,18 @@ import Synchronization
 ///
 /// An engine opens the database, carries out the writer's transactions and reads snapshots; what a call does in them is written
 /// once, here, for all engines.
-public protocol SQLStore: MessageStore {
+public protocol SQLStore: SQLReading {
     /// What an engine gives the operations.
     var core: SQLStoreCore { get }
 }
 
+extension SQLStore {
+    /// What it reads, until it is closed.
+    public var snapshots: Snapshots { core.snapshots }
+}
+
 /// What an engine gives the operations of a store.
 public struct SQLStoreCore: Sendable {
-    /// Runs a body in a snapshot that writers do not wait for, and says in the words of a ``PenstockError`` what failed.
-    package typealias Read = @Sendable (_ body: @escaping @Sendable (Connection) throws -> Void) async throws -> Void
-
     package let writer: GroupWriter
     package let worker: WorkerIdentity
     package let locks: any WorkerLocks
@@ -32,7 +34,7 @@ public struct SQLStoreCore: Sendable {
     package static let giveBackWeight = 1000
     let surveyTime = SurveyTime()
     let leaseHorizon = LeaseHorizon()
-    private let snapshot: Read
+    let snapshots: Snapshots
     /// What wakes the processes of one machine; `nil`: this machine's processes share no folder.
     let doorbell: Doorbell?
     let wakeups: Wakeups
@@ -43,7 +45,7 @@ public struct SQLStoreCore: Sendable {
         writer: GroupWriter, worker: WorkerIdentity, locks: any WorkerLocks, suspension: MachineSuspension,
         time: any TimeSource, random: any RandomSource, wakeups: Wakeups, doorbell: Doorbell? = nil,
         afterStep: (@Sendable () async throws -> Void)? = nil, requireStill: @escaping @Sendable () throws -> Void,
-        giveBack: (@Sendable (Connection) throws -> Bool)? = nil, read: @escaping Read
+        giveBack: (@Sendable (Connection) throws -> Bool)? = nil, read: @escaping Snapshots.Read
     ) {
         self.writer = writer
         self.worker = worker
@@ -56,7 +58,10 @@ public struct SQLStoreCore: Sendable {
         self.afterStep = afterStep
         self.requireStill = requireStill
         self.giveBack = giveBack
-        snapshot = read
+        snapshots = Snapshots(time: time) { body in
+            try writer.refuseClosed()
+            try await read(body)
+        }
     }
 
     /// Whether it was rung for work at `bucket` since the last claim there: then there is something to take, most likely, and
@@ -68,16 +73,7 @@ public struct SQLStoreCore: Sendable {
 
     /// Runs `body` in a snapshot that writers do not wait for.
     package func read<T: Sendable>(_ body: @escaping @Sendable (Connection) throws -> T) async throws -> T {
-        try writer.refuseClosed()
-        let answer = Answer<T>()
-        try await snapshot { connection in
-            let value = try body(connection)
-            answer.value.withLock { $0 = value }
-        }
-        guard let value = answer.value.withLock({ $0 }) else {
-            throw PenstockError(.storage, "The store gave no answer to a reading.")
-        }
-        return value
+        try await snapshots.read(body)
     }
 
     /// Finishes what was begun, gives back what this process has leased, and ends the writer. The process is no worker any more then.
@@ -104,10 +100,6 @@ public struct SQLStoreCore: Sendable {
             try worker.unregister(transaction.connection)
             transaction.onCommit { worker.letGo() }
         }
-    }
-
-    private final class Answer<T: Sendable>: Sendable {
-        let value = Mutex<T?>(nil)
     }
 
     private final class Claims: Sendable {
