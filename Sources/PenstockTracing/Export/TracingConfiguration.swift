@@ -29,7 +29,7 @@ public struct TracingConfiguration: Sendable {
         self.serviceName = serviceName
         for (name, value) in headers {
             try require(
-                !name.isEmpty && name.utf8.allSatisfy(Self.isOfToken)
+                !name.isEmpty && name.utf8.allSatisfy { $0.isLetterOrDigit || "-_".utf8.contains($0) }
                     && value.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F },
                 "A header of the collector's requests has a name of letters, digits and dashes, and a value on one line."
             )
@@ -113,10 +113,5 @@ public struct TracingConfiguration: Sendable {
             pairs[words[0].trimmingCharacters(in: .whitespaces)] = value.trimmingCharacters(in: .whitespaces)
         }
         return pairs
-    }
-
-    private static func isOfToken(_ byte: UInt8) -> Bool {
-        (0x30...0x39).contains(byte) || (0x41...0x5A).contains(byte) || (0x61...0x7A).contains(byte) || byte == 0x2D
-            || byte == 0x5F
     }
 }
