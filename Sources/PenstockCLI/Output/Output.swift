@@ -52,6 +52,18 @@ final class Output {
         }
     }
 
+    /// Writes what a command has read, to the end: `values` as lines of JSON, or `lines` instead.
+    func show(
+        _ values: @autoclosure () -> [JSONValue], or lines: @autoclosure () -> [String], isJSON: Bool
+    ) throws(Failure) {
+        if isJSON {
+            for value in values() { try line(value) }
+        } else {
+            for text in lines() { try line(text) }
+        }
+        try flush()
+    }
+
     /// Writes with `show` what a command has done, and says it in the error when that cannot be written. The status is one
     /// that does not ask for another try.
     ///

@@ -7,12 +7,7 @@ enum DeadGroupViews {
     /// Writes the first `limit` groups, and says so when there are more, or not all dead letters were looked at.
     static func show(_ page: DeadGroupPage, limit: Int, isJSON: Bool, on output: Output) throws {
         let groups = page.groups.prefix(limit)
-        if isJSON {
-            for group in groups { try output.line(group.json) }
-        } else {
-            try output.table(table(groups))
-        }
-        try output.flush()
+        try output.show(groups.map(\.json), or: table(groups).lines, isJSON: isJSON)
         if page.groups.count > limit {
             ErrorOutput.line("penstock: There are \(page.groups.count - limit) more than these; use --limit.")
         }

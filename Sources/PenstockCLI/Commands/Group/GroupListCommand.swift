@@ -29,16 +29,11 @@ struct GroupListCommand: AsyncParsableCommand {
     var after: String?
 
     @MainActor func run() async throws {
-        let output = Output()
         try await fileOptions.file.look(queue: queue) { store in
             let query = GroupQuery(queue: queue, after: after, limit: limit)
             let groups = try await store.storage.groups(query)
-            if outputOptions.isJSON {
-                for group in groups { try output.line(group.json(of: queue)) }
-            } else {
-                try output.table(GroupViews.table(groups))
-            }
-            try output.flush()
+            try Output().show(
+                groups.map { $0.json(of: queue) }, or: GroupViews.table(groups).lines, isJSON: outputOptions.isJSON)
         }
     }
 }

@@ -64,15 +64,10 @@ struct LimitListCommand: AsyncParsableCommand {
     @OptionGroup var outputOptions: OutputOptions
 
     @MainActor func run() async throws {
-        let output = Output()
         try await fileOptions.file.look { store in
             let limits = try await store.storage.limits()
-            if outputOptions.isJSON {
-                for limit in limits { try output.line(limit.json) }
-            } else {
-                try output.table(GroupViews.table(limits))
-            }
-            try output.flush()
+            try Output().show(
+                limits.map(\.json), or: GroupViews.table(limits).lines, isJSON: outputOptions.isJSON)
         }
     }
 }

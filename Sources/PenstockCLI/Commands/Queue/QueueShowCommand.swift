@@ -20,15 +20,9 @@ struct QueueShowCommand: AsyncParsableCommand {
     var queue: QueueName
 
     @MainActor func run() async throws {
-        let output = Output()
         try await fileOptions.file.look(queue: queue) { store in
             let status = try await store.queue(queue.text, create: false).status()
-            if outputOptions.isJSON {
-                try output.line(status.json)
-            } else {
-                for line in QueueTables.details(status) { try output.line(line) }
-            }
-            try output.flush()
+            try Output().show([status.json], or: QueueTables.details(status), isJSON: outputOptions.isJSON)
         }
     }
 }

@@ -17,15 +17,10 @@ struct ScheduleListCommand: AsyncParsableCommand {
     @OptionGroup var outputOptions: OutputOptions
 
     @MainActor func run() async throws {
-        let output = Output()
         try await fileOptions.file.look { store in
             let schedules = try await store.schedules()
-            if outputOptions.isJSON {
-                for schedule in schedules { try output.line(schedule.jsonOfList) }
-            } else {
-                try output.table(ScheduleTables.list(schedules))
-            }
-            try output.flush()
+            try Output().show(
+                schedules.map(\.jsonOfList), or: ScheduleTables.list(schedules).lines, isJSON: outputOptions.isJSON)
         }
     }
 }

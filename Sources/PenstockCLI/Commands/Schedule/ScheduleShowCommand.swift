@@ -15,15 +15,10 @@ struct ScheduleShowCommand: AsyncParsableCommand {
     @OptionGroup var options: OneScheduleOptions
 
     @MainActor func run() async throws {
-        let output = Output()
         try await options.fileOptions.file.look { store in
             let record = try await store.schedule(options.name.text)
-            if options.outputOptions.isJSON {
-                try output.line(record.json)
-            } else {
-                for line in ScheduleTables.details(record) { try output.line(line) }
-            }
-            try output.flush()
+            try Output().show(
+                [record.json], or: ScheduleTables.details(record), isJSON: options.outputOptions.isJSON)
         }
     }
 }

@@ -19,18 +19,13 @@ struct WorkflowShowCommand: AsyncParsableCommand {
     @OptionGroup var outputOptions: OutputOptions
 
     @MainActor func run() async throws {
-        let output = Output()
         try await options.fileOptions.file.look { store in
             let record = try await store.workflow(options.name.text)
             let tasks = try await store.tasks(of: options.name)
-            if outputOptions.isJSON {
-                try output.line(record.json(tasks: tasks))
-            } else {
-                try output.line(WorkflowTables.summary(record))
-                try output.line("")
-                try output.table(WorkflowTables.tasks(tasks))
-            }
-            try output.flush()
+            try Output().show(
+                [record.json(tasks: tasks)],
+                or: [WorkflowTables.summary(record), ""] + WorkflowTables.tasks(tasks).lines,
+                isJSON: outputOptions.isJSON)
         }
     }
 }
