@@ -31,12 +31,13 @@ struct Server {
     var logger: Logger
     /// What traces requests; `nil`: nobody.
     var tracer: (any Tracer)?
+    /// How long requests may take to come to their end when the server is told to stop. Then their connections are closed.
+    var finishTime = Duration.seconds(1)
+    /// What has not ended long after that, as a store does not answer, is cancelled.
+    var cancelTime = Duration.seconds(5)
 
     /// The server takes no more connections at one address than this, however many files its process may have open.
     static let connectionCountMax = 4096
-    /// When the server is told to stop its listeners close what is open after a second. What has not ended long after that, as a store
-    /// does not answer, is cancelled.
-    private static let finishTime = Duration.seconds(5)
 
     /// Serves until the process is told to stop, and finishes what it has begun.
     ///
@@ -54,7 +55,7 @@ struct Server {
         var services = listen.map { address in
             ServiceGroupConfiguration.ServiceConfiguration(
                 service: Listener(
-                    address, connectionCountMax: connectionCountMax, responder: responder,
+                    address, connectionCountMax: connectionCountMax, finishTime: finishTime, responder: responder,
                     handlers: { coalescing.map { [CoalescingHandler($0)] } ?? [] as [CoalescingHandler] },
                     logger: logger, isReady: isReady))
         }
@@ -70,7 +71,7 @@ struct Server {
             ]
         var configuration = ServiceGroupConfiguration(
             services: upkeep + services, gracefulShutdownSignals: gracefulShutdownSignals, logger: logger)
-        configuration.maximumGracefulShutdownDuration = Self.finishTime
+        configuration.maximumGracefulShutdownDuration = cancelTime
         try await ServiceGroup(configuration: configuration).run()
     }
 

@@ -13,12 +13,12 @@ package struct Listener<Responder: HTTPResponder>: Service
 where Responder.Context: InitializableFromSource<ApplicationRequestContextSource> {
     /// Bytes of the headers of one request: payloads are no headers.
     package static var headerBytesMax: Int { 64 * 1024 }
-    /// How long requests may take to come to their end when the listener is told to stop. Then their connections are closed.
-    private static var finishTime: Duration { .seconds(1) }
 
     let address: ListenAddress
     /// Connections at the same time. More wait in the system's line.
     let connectionCountMax: Int
+    /// How long requests may take to come to their end when the listener is told to stop. Then their connections are closed.
+    let finishTime: Duration
     let responder: Responder
     let handlers: @Sendable () -> [any RemovableChannelHandler]
     let logger: Logger
@@ -27,17 +27,19 @@ where Responder.Context: InitializableFromSource<ApplicationRequestContextSource
     /// - Parameters:
     ///   - address: where to listen.
     ///   - connectionCountMax: how many connections there may be at the same time.
+    ///   - finishTime: how long requests may take to come to their end when it is told to stop.
     ///   - responder: what answers requests.
     ///   - handlers: what else each connection's parts of requests and responses pass; made anew for each.
     ///   - logger: where to say what goes wrong.
     ///   - isReady: is told, once, when connections are taken; with the port that the system has chosen, if it was to.
     package init(
-        _ address: ListenAddress, connectionCountMax: Int, responder: Responder,
+        _ address: ListenAddress, connectionCountMax: Int, finishTime: Duration, responder: Responder,
         handlers: @escaping @Sendable () -> [any RemovableChannelHandler], logger: Logger,
         isReady: @escaping @Sendable (ListenAddress) async -> Void
     ) {
         self.address = address
         self.connectionCountMax = connectionCountMax
+        self.finishTime = finishTime
         self.responder = responder
         self.handlers = handlers
         self.logger = logger
@@ -91,7 +93,7 @@ where Responder.Context: InitializableFromSource<ApplicationRequestContextSource
             } onGracefulShutdown: {
                 // Waits end by themselves. What a client has begun to send, or does not read, is not waited for.
                 Task {
-                    try await Task.sleep(for: Self.finishTime)
+                    try await Task.sleep(for: finishTime)
                     connections.closeAll()
                 }
             }

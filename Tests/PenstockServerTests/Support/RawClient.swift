@@ -20,7 +20,7 @@ final class RawClient: Sendable {
     /// Connects to a program of this machine.
     init(at place: StreamSocket.Place) throws {
         // A server that says nothing fails the test, and does not hang it.
-        descriptor = try StreamSocket.connected(to: place, timeout: .seconds(20)).descriptor
+        descriptor = try StreamSocket.connected(to: place, timeout: .seconds(120)).descriptor
     }
 
     deinit {

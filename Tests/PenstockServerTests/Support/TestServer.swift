@@ -27,17 +27,19 @@ struct TestServer {
     func showing(_ token: String) -> TestServer { TestServer(store: store, url: url, token: token) }
 
     /// Calls `body` with a server that takes requests, and stops it. One that listens at a socket in the file system is spoken to with
-    /// ``RawClient``.
+    /// ``RawClient``. What it answers when it is told to stop has the time that a busy machine needs.
     static func run(
         store: PenstockStore = PenstockStore(TestDatabase().open()),
         at address: ListenAddress = .port(host: "127.0.0.1", 0), tokens: Tokens? = nil, hosts: [String] = [],
         isReadOnly: Bool = false, name: String? = nil, path: String? = nil, health: HealthSource? = nil,
         logger: Logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, tracer: (any Tracer)? = nil,
+        finishTime: Duration = .seconds(60), cancelTime: Duration = .seconds(90),
         _ body: @escaping @Sendable (TestServer) async throws -> Void
     ) async throws {
         let server = Server(
             store: store, listen: [address], tokens: tokens, hosts: hosts, isReadOnly: isReadOnly,
-            name: name, health: health ?? path.map(HealthSource.init(path:)), logger: logger, tracer: tracer)
+            name: name, health: health ?? path.map(HealthSource.init(path:)), logger: logger, tracer: tracer,
+            finishTime: finishTime, cancelTime: cancelTime)
         let (addresses, continuation) = AsyncStream.makeStream(of: ListenAddress.self)
         // Told to stop as by a signal. To be cancelled is for the worst: SwiftNIO traps when a connection has come that nobody has
         // taken yet.
