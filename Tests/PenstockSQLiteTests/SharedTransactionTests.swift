@@ -198,7 +198,7 @@ import Testing
     /// A process that was stopped with a call in its hands may go on with it much later. Its caller is not kept that long,
     /// and its answer is nobody else's.
     @Test func aStoppedProcessIsNotWaitedForForEver() async throws {
-        let store = try await SQLiteStore.openWithJobs(path, options: patience(.seconds(5)))
+        let store = try await SQLiteStore.openWithJobs(path, options: patience(.seconds(10)))
         let holder = try LockHolder(path)
         let call = Task { try await store.put(.text("it")) }
         try await holder.waitFor()

@@ -126,15 +126,20 @@ import Testing
         let changes = store.changes
         for wantsWork in [false, true] {
             let token = changes.token(for: .jobs)
-            // News of what was committed before may come late. A follower looks then, and waits again.
+            let count = try await store.texts().count
+            // News of what was committed before may come late. Who is woken looks then, and waits again.
             @Sendable func follow() async throws {
                 var token = token
-                while try await store.texts().isEmpty {
-                    try await changes.wait(for: .jobs, after: token)
+                while try await store.texts().count == count {
+                    if wantsWork {
+                        try await changes.waitForWork(in: .jobs, after: token)
+                    } else {
+                        try await changes.wait(for: .jobs, after: token)
+                    }
                     token = changes.token(for: .jobs)
                 }
             }
-            async let woken: Void = wantsWork ? changes.waitForWork(in: .jobs, after: token) : follow()
+            async let woken: Void = follow()
             try await changes.waitForWaiters()
             let other = try DatabaseQueue(path: path)
             try await other.write { database in
