@@ -36,6 +36,7 @@ public final class FaultyStore: ForwardingStore {
     /// The store underneath.
     public let base: any MessageStore
     private let faults = Mutex<[Fault]>([])
+    private let underWayCount = Mutex(0)
     private let tallies = Dictionary(uniqueKeysWithValues: Call.allCases.map { ($0, Tally()) })
 
     /// Makes a store that hands every call to `base`.
@@ -73,10 +74,15 @@ public final class FaultyStore: ForwardingStore {
         tallies[call, default: Tally()]
     }
 
+    /// Whether a call was made and has no answer yet.
+    public var isUnderWay: Bool { underWayCount.withLock { $0 > 0 } }
+
     /// Counts the call and hands it on, or fails.
     public func pass<Answer: Sendable>(
         _ call: StoreCall, _ body: @Sendable () async throws -> Answer
     ) async throws -> Answer {
+        underWayCount.withLock { $0 += 1 }
+        defer { underWayCount.withLock { $0 -= 1 } }
         let count = calls(of: call).add()
         let fault = faults.withLock { faults in
             guard let index = faults.firstIndex(where: { $0.calls.contains(call) && $0.count ?? count == count })

@@ -32,11 +32,12 @@ struct Fixture {
         try await store.queue("q", of: Int.self, policy: policy)
     }
 
-    /// Runs `body`, and moves the clock meanwhile.
+    /// Runs `body`, and moves the clock meanwhile. It stands during each call of the store: a call to a server takes real time, and
+    /// leases are not to end for that.
     func whileTimePasses<T: Sendable>(_ body: @Sendable () async throws -> T) async throws -> T {
-        let hand = Task { [time] in
+        let hand = Task { [time, calls] in
             while !Task.isCancelled {
-                time.advance(by: .milliseconds(100))
+                if !calls.isUnderWay { time.advance(by: .milliseconds(100)) }
                 await giveWay()
             }
         }

@@ -190,7 +190,7 @@ import Testing
         #expect(try await the.state(receipt) == .done)
         let record = try await the.record(receipt)
         let waited = (record.finishedAt ?? the.time.now) - began
-        #expect(waited <= min(max(began - record.enqueuedAt, .milliseconds(100)), .seconds(60)) + .seconds(1))
+        #expect(waited <= min(max(began - record.enqueuedAt, .milliseconds(100)), .seconds(60)) + .seconds(5))
     }
 
     @Test func unknownOnesAreNotCountedAmongAsManyAsAsked() async throws {
@@ -216,7 +216,7 @@ import Testing
         worker.cancel()
         _ = try? await worker.value
         #expect(seen.texts == ["old 1", "old 1", "old 1"])
-        #expect(the.time.now - began < .seconds(240))
+        #expect(the.time.now - began < .seconds(600))
     }
 
     @Test func theyAreMeasuredAsSuspended() async throws {
