@@ -42,6 +42,17 @@ extension Faults {
 
         /// It does not wait for anything, and says nothing of commands that were killed, as none was.
         @Test func anIdleWorkerEndsAtOnceAtTheSecondSignal() async throws {
+            var waits: [Duration] = []
+            // After three seconds it would give up on what it had in its hands. A machine with too much to do is given more chances.
+            while waits.count < 5, waits.last.map({ $0 >= .milliseconds(2900) }) ?? true {
+                waits.append(try await endOfAnIdleWorker())
+            }
+            #expect(try #require(waits.last) < .milliseconds(2900), "from the second signal to the end: \(waits)")
+        }
+
+        /// - Returns: the time from the second signal to the worker's end.
+        private func endOfAnIdleWorker() async throws -> Duration {
+            var wait = Duration.zero
             try await Site.use { site in
                 let worker = try await idleWorker(site)
                 let writer = try await StoppedWriter(site)
@@ -51,13 +62,13 @@ extension Faults {
                 worker.send(SIGTERM)
                 let end = try await worker.end
                 #expect(end.status == .exited(0))
+                wait = ContinuousClock.now - began
                 #expect(end.errors == "penstock: Stopping; no command runs.\n")
-                // After three seconds it would give up on what it had in its hands.
-                #expect(ContinuousClock.now - began < .milliseconds(2900))
                 try await writer.kill()
                 try await site.succeed(["work", "idle", "--drain", "--", "true"])
                 try await site.expectHealthy()
             }
+            return wait
         }
 
         /// A worker with nothing in its hands has nothing to give back.

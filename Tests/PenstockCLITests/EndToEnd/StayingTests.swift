@@ -125,7 +125,7 @@ struct StayingTests {
 
     @Test(arguments: [
         ("printf '%s\\nmore\\n' $line", "more than one answer"), ("exec >&-; sleep 1000", "ended without an answer"),
-        ("yes", "more than one answer"), ("sleep 1000", "stopped after 200ms without an answer"),
+        ("yes", "more than one answer"), ("sleep 1000", "stopped after 3s without an answer"),
         ("head -c 17000000 /dev/zero; sleep 1000", "more than 16777216 bytes"),
     ])
     func aProcessThatSaysWhatItShouldNotFailsItsMessage(body: String, words: String) async throws {
@@ -134,7 +134,7 @@ struct StayingTests {
         try await tool.succeed(
             work(
                 "--lines", "--into", "next", "--stop-time", "100ms", "--timeout",
-                body == "sleep 1000" ? "200ms" : "1h", command: loop("{ \(body); }")))
+                body == "sleep 1000" ? "3s" : "1h", command: loop("{ \(body); }")))
         let message = try await messages(tool)[0]
         #expect(message["state"].text == "scheduled")
         let error = message["attempts"][0]["error"].text

@@ -1,3 +1,4 @@
+import Foundation
 import PenstockTestKit
 import Subprocess
 import Synchronization
@@ -64,13 +65,18 @@ struct CommandTests {
     }
 
     @Test func variablesAreAddedAndTakenAway() async throws {
-        setenv("PENSTOCK_TEST_INHERITED", "old", 1)
+        // One that this process has already: to set one while other tests read them would be a race.
+        let own: Set = ["HOME", "IFS", "OLDPWD", "PATH", "PWD", "SHLVL", "_"]
+        let inherited = try #require(
+            ProcessInfo.processInfo.environment.keys.first { name in
+                !own.contains(name) && name.utf8.allSatisfy { UInt8(ascii: "A")...UInt8(ascii: "Z") ~= $0 }
+            })
         let pipe = try TestPipe()
-        let script = "echo \"$PENSTOCK_SEQUENCE ${PENSTOCK_TEST_INHERITED-none}\""
+        let script = "echo \"$PENSTOCK_SEQUENCE ${\(inherited)-none}\""
         _ = try await Guardians.use {
             try await run(
                 shell(script, output: pipe.writeEnd),
-                variables: ["PENSTOCK_SEQUENCE": "12 \"quoted\"\n", "PENSTOCK_TEST_INHERITED": nil], in: $0)
+                variables: ["PENSTOCK_SEQUENCE": "12 \"quoted\"\n", .init(stringLiteral: inherited): nil], in: $0)
         }
         try pipe.closeWriteEnd()
         #expect(String(decoding: try await pipe.readToEnd(), as: UTF8.self) == "12 \"quoted\"\n none\n")
