@@ -163,7 +163,7 @@ struct HandoverTests {
     @Test func aCallThatIsBeingDecidedIsNotTakenAgain() async throws {
         let slots = try #require(host.lock.slots)
         #expect(host.lock.tryAcquire())
-        let store = try await opened(lockWaitMax: .milliseconds(200))
+        let store = try await opened(lockWaitMax: .seconds(3))
         try server.run("BEGIN; SELECT penstock_write_lock()")
         async let receipt = Self.put("one", store)
         let taken = try await posted()

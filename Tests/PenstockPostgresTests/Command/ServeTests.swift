@@ -94,7 +94,7 @@ struct ServeTests {
             try await servers.stop(node)
             return ContinuousClock.now
         }
-        #expect(stopped.duration(to: .now) < .seconds(50))
+        #expect(stopped.duration(to: .now) < .seconds(80))
     }
 
     @Test func whatCannotBeServedSaysSo() async throws {

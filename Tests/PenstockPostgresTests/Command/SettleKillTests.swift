@@ -43,14 +43,15 @@ struct SettleKillTests {
         // What psql knows of an address: the schema is the store's word.
         let plain = tool.url.replacing("&schema=\(tool.schema)", with: "")
         let environment = Tool.environment(tool.url).updating(["ADDRESS": plain])
-        let work = ["work", "work", "--concurrency", "4", "--lease", "2s"]
+        let work = ["work", "work", "--concurrency", "4"]
         let command = ["--", "sh", "-c", script(tool)]
         for _ in 0..<6 {
             let effects = try tool.sql("SELECT FROM effect")
             let wanted = min(count, effects + Int(random.next() % 6) + 1)
             let killsBackends = random.next() % 2 == 0
             _ = try await Subprocess.run(
-                .path(Tool.path), arguments: Arguments(work + command), environment: environment, input: .none,
+                .path(Tool.path), arguments: Arguments(work + ["--lease", "2s"] + command), environment: environment,
+                input: .none,
                 output: .sequence, error: .discarded
             ) { execution in
                 try await eventually { try tool.sql("SELECT FROM effect") >= wanted }

@@ -69,7 +69,7 @@ struct StandbyFaultTests {
             print(
                 "    promotion took \(promoted - start), and \(ContinuousClock.now - promoted) later was the first receipt"
             )
-            #expect(ContinuousClock.now - promoted < .seconds(5))
+            #expect(ContinuousClock.now - promoted < .seconds(20))
         }
         try await load.check("after a promotion") { try await servers.ask(standby, $0) }
     }
@@ -92,7 +92,7 @@ struct StandbyFaultTests {
         await #expect { try await cancelled.value } throws: { ($0 as? PenstockError)?.code == .outcomeUnknown }
 
         // Nobody does, and its time is over.
-        let other = try await opened(primary.address, busyMax: .seconds(1))
+        let other = try await opened(primary.address, busyMax: .seconds(4))
         await #expect {
             try await enqueue("late", other)
         } throws: {
@@ -117,7 +117,7 @@ struct StandbyFaultTests {
     /// The primary crashes, begins a new life with further numbers, and is gone before the standby has heard of that.
     @Test func aLifeThatNoStandbyHasHeardOfGivesNoNumbers() async throws {
         let url = servers.address(of: [primary, standby])
-        let store = try await opened(url, busyMax: .seconds(3))
+        let store = try await opened(url, busyMax: .seconds(10))
         try await enqueue("first", store, .processCrash)
         try await servers.freeze(standby)
         try await servers.stopAtOnce(primary)
@@ -126,7 +126,7 @@ struct StandbyFaultTests {
         try await servers.kill(primary)
         try await servers.thaw(standby)
         try await servers.promote(standby)
-        let other = try await opened(url, busyMax: .seconds(3))
+        let other = try await opened(url, busyMax: .seconds(10))
         let receipt = try await enqueue("other", other, .processCrash)
         #expect(receipt.sequence != lost?.sequence)
         try? await store.close()
@@ -218,7 +218,7 @@ struct StandbyFaultTests {
         try await servers.freeze(standby)
         for _ in 0..<2 {
             let error = await #expect(throws: PenstockError.self) {
-                try await store.transaction(durability: .powerLoss, timeout: .milliseconds(300)) {
+                try await store.transaction(durability: .powerLoss, timeout: .seconds(3)) {
                     _ = try $0.enqueue([NewMessage(payload: [1])], to: queue)
                 }
             }

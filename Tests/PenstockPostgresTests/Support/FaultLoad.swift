@@ -136,7 +136,7 @@ final class FaultLoad: Sendable {
             #expect(parts[0] == "leaseExpired", "\(end) \(comment)")
         }
         // What a call may be late by: the work of a transaction that began just in time, and a look at what came of it.
-        #expect(told.slowestCall < busyMax + .seconds(12), "\(told.slowestCall) \(comment)")
+        #expect(told.slowestCall < busyMax + .seconds(30), "\(told.slowestCall) \(comment)")
         print(
             "    \(told.receipts.count) receipts, \(told.unknown.count) unknown, \(told.refused.count) refused, slowest call \(told.slowestCall)"
         )
