@@ -8,7 +8,7 @@ import Testing
 @testable import PenstockClient
 
 /// What a client makes of answers that are not its server's: a proxy in between may have handed the call on before.
-@Suite(.timeLimit(.minutes(1))) struct AnswerTests {
+@Suite(.timeLimit(.minutes(5))) struct AnswerTests {
     private let page = Array("<html>of a proxy</html>".utf8)
 
     @Test(arguments: [200, 302, 404, 429, 500, 502, 503, 504])

@@ -7,7 +7,7 @@ import Testing
 @testable import PenstockClient
 
 /// What one call may ask of a server, and what it may be answered with: whatever is sent, the server lives, and its memory has a bound.
-@Suite(.timeLimit(.minutes(1))) struct CallBoundTests {
+@Suite(.timeLimit(.minutes(5))) struct CallBoundTests {
     private let mail = TokenServer.mail
 
     /// The server adds up what the claims of a call may answer with before the store looks at their limits.

@@ -12,7 +12,7 @@ import Testing
 @testable import PenstockClient
 
 /// What a client of a server promises beyond the rules of every store.
-@Suite(.timeLimit(.minutes(1))) struct ClientTests {
+@Suite(.timeLimit(.minutes(5))) struct ClientTests {
     /// A worker at one client does what producers at another enqueue, with nothing lost on the way.
     @Test func aWorkerWorksWhatOthersEnqueue() async throws {
         try await withServer { server in

@@ -6,7 +6,7 @@ import Testing
 @testable import PenstockClient
 
 /// A server whose clock is another one than its client's.
-@Suite(.timeLimit(.minutes(1))) struct ClockTests {
+@Suite(.timeLimit(.minutes(5))) struct ClockTests {
     private let queue = QueueName(stored: "mail")
 
     private func withClient(

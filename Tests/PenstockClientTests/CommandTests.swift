@@ -9,7 +9,7 @@ import SystemPackage
 import Testing
 
 /// `penstock --db` with the address of a server: the same commands, the same answers, the same statuses.
-@Suite(.timeLimit(.minutes(1))) struct CommandTests {
+@Suite(.timeLimit(.minutes(5))) struct CommandTests {
     @Test func commandsWorkAtAServer() async throws {
         let folder = TemporaryFolder()
         let socket = folder.file("s")

@@ -6,7 +6,7 @@ import Testing
 @testable import PenstockClient
 
 /// What a client holds, and gives back when it is closed.
-@Suite(.timeLimit(.minutes(1))) struct HoldingTests {
+@Suite(.timeLimit(.minutes(5))) struct HoldingTests {
     private let mail = QueueName(stored: "mail")
 
     /// A server of messages, whose claims wait for the test, a client of it, and the server's store.

@@ -7,7 +7,7 @@ import Testing
 
 /// What a token for one queue is told and may change while others are at work: rights are looked at before a call, and what it is
 /// about may have come in between.
-@Suite(.timeLimit(.minutes(1))) struct InterleavedAccessTests {
+@Suite(.timeLimit(.minutes(5))) struct InterleavedAccessTests {
     private let mail = TokenServer.mail
     private let other = TokenServer.other
     private let store = InterleavedStore(InMemoryStore())

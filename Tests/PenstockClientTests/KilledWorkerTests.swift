@@ -8,7 +8,7 @@ import SystemPackage
 import Testing
 
 /// `penstock work` at a server, as a process that is killed or stopped while it has a message.
-@Suite(.timeLimit(.minutes(1))) struct KilledWorkerTests {
+@Suite(.timeLimit(.minutes(5))) struct KilledWorkerTests {
     /// Nobody sees it die: its message comes back when its lease has ended, to another worker, and that attempt has counted.
     @Test(arguments: [SIGKILL, SIGSTOP])
     func itsMessageComesBackWhenItsLeaseEnds(_ signal: Int32) async throws {

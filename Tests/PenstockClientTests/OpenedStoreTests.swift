@@ -8,7 +8,7 @@ import Testing
 @testable import PenstockClient
 
 /// A server that comes back with another store, in which a client's numbers are those of other messages.
-@Suite(.timeLimit(.minutes(1))) struct OpenedStoreTests {
+@Suite(.timeLimit(.minutes(5))) struct OpenedStoreTests {
     private let folder = TemporaryFolder()
     private let jobs = QueueName(stored: "jobs")
 

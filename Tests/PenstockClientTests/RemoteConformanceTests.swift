@@ -6,14 +6,14 @@ import Testing
 @Suite struct RemoteConformanceTests {
     /// What a client claims is its own: rules that need no process to die.
     @Test(
-        .timeLimit(.minutes(2)),
+        .timeLimit(.minutes(5)),
         arguments: ConformanceCase.all.filter { !ofProcesses($0) && !left.contains($0.testDescription) })
     func conforms(_ rule: ConformanceCase) async throws {
         try await run(rule, worker: WorkerName(stored: "mill:1"))
     }
 
     /// What a client claims is the server's, and a server that dies is a process that dies: the others.
-    @Test(.timeLimit(.minutes(2)), arguments: ConformanceCase.all.filter { ofProcesses($0) })
+    @Test(.timeLimit(.minutes(5)), arguments: ConformanceCase.all.filter { ofProcesses($0) })
     func conformsWhereProcessesDie(_ rule: ConformanceCase) async throws {
         try await run(rule, worker: nil)
     }

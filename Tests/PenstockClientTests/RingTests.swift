@@ -6,7 +6,7 @@ import Testing
 @testable import PenstockClient
 
 /// How a client hears what rings at its server.
-@Suite(.timeLimit(.minutes(1))) struct RingTests {
+@Suite(.timeLimit(.minutes(5))) struct RingTests {
     private let store = PenstockStore(InMemoryStore())
     private var there: Wakeups { store.storage.changes }
 

@@ -13,7 +13,7 @@ import Testing
 @testable import PenstockClient
 
 /// Whose calls a server carries out, and what it says to the others.
-@Suite(.timeLimit(.minutes(1))) struct StoreAccessTests {
+@Suite(.timeLimit(.minutes(5))) struct StoreAccessTests {
     private let mail = TokenServer.mail
     private let other = TokenServer.other
 

@@ -6,7 +6,7 @@ import Testing
 @testable import PenstockClient
 
 /// How far a token reaches: its queues and no others, the audit for nobody, and no more than a call needs.
-@Suite(.timeLimit(.minutes(1))) struct TokenBoundTests {
+@Suite(.timeLimit(.minutes(5))) struct TokenBoundTests {
     private let mail = TokenServer.mail
     private let other = TokenServer.other
 

@@ -14,7 +14,7 @@ import Testing
 #endif
 
 /// What is said of a server that cannot be reached: where the client can tell why, it does.
-@Suite(.timeLimit(.minutes(1))) struct UnreachableTests {
+@Suite(.timeLimit(.minutes(5))) struct UnreachableTests {
     private func said(of url: String) async throws -> String {
         do {
             _ = try await RemoteStore.open(url, token: nil, worker: nil)

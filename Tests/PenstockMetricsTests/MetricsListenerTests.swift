@@ -10,7 +10,7 @@ import Testing
 @testable import PenstockMetrics
 
 /// Over real sockets.
-@Suite(.timeLimit(.minutes(1))) struct MetricsListenerTests {
+@Suite(.timeLimit(.minutes(5))) struct MetricsListenerTests {
     private let room = TemporaryFolder()
 
     private func text() -> PrometheusText {
@@ -28,7 +28,7 @@ import Testing
             case .unix(let path): .path(path)
             }
         return try await SystemThread.run {
-            let socket = try StreamSocket.connected(to: place, timeout: .seconds(20))
+            let socket = try StreamSocket.connected(to: place, timeout: .seconds(60))
             defer { socket.close() }
             socket.write(Array(request.utf8))
             var bytes: [UInt8] = []

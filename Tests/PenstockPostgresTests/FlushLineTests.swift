@@ -7,7 +7,7 @@ import Testing
 @testable import PenstockPostgres
 
 /// What a flush confirms, and of which transactions it asks the server first whether it has them.
-@Suite(.enabled(if: PostgresServer.programs != nil, "This machine has no PostgreSQL."), .timeLimit(.minutes(1)))
+@Suite(.enabled(if: PostgresServer.programs != nil, "This machine has no PostgreSQL."), .timeLimit(.minutes(5)))
 struct FlushLineTests {
     private let schema: ClosedSchema
     private let flushes: FlushLine

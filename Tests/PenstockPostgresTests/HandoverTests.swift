@@ -8,7 +8,7 @@ import Testing
 
 /// Processes of one machine that carry out each other's enqueues, here stores of one process, and what becomes of a call when the one
 /// that has it in hand is gone.
-@Suite(.enabled(if: PostgresServer.programs != nil, "This machine has no PostgreSQL."), .timeLimit(.minutes(1)))
+@Suite(.enabled(if: PostgresServer.programs != nil, "This machine has no PostgreSQL."), .timeLimit(.minutes(5)))
 struct HandoverTests {
     private let url: String
     private let address: ServerAddress

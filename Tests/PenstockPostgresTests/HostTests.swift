@@ -8,7 +8,7 @@ import Testing
 @testable import PenstockPostgres
 
 /// Stores of one machine wake each other without the server, and one of them hears it for all.
-@Suite(.enabled(if: PostgresServer.programs != nil, "This machine has no PostgreSQL."), .timeLimit(.minutes(1)))
+@Suite(.enabled(if: PostgresServer.programs != nil, "This machine has no PostgreSQL."), .timeLimit(.minutes(5)))
 struct HostTests {
     private let url: String
     private let address: ServerAddress

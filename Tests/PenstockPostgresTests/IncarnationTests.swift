@@ -4,7 +4,7 @@ import Testing
 @testable import PenstockPostgres
 
 /// A life of the server begins with numbers of its own, whoever begins it.
-@Suite(.enabled(if: PostgresServer.programs != nil, "This machine has no PostgreSQL."), .timeLimit(.minutes(1)))
+@Suite(.enabled(if: PostgresServer.programs != nil, "This machine has no PostgreSQL."), .timeLimit(.minutes(5)))
 struct IncarnationTests {
     /// Lost with a crash, a beginning gives the next life the same numbers.
     @Test(arguments: [("off", "on"), ("local", "on"), ("on", "on"), ("remote_apply", "remote_apply")])

@@ -7,7 +7,7 @@ import Testing
 @testable import PenstockPostgres
 
 /// What plain SQL and a migration look at before they change something, while another session writes.
-@Suite(.enabled(if: PostgresServer.programs != nil, "This machine has no PostgreSQL."), .timeLimit(.minutes(1)))
+@Suite(.enabled(if: PostgresServer.programs != nil, "This machine has no PostgreSQL."), .timeLimit(.minutes(5)))
 struct LockedLookTests {
     private let shared: SharedSchema
     private let schema: String

@@ -6,7 +6,7 @@ import Testing
 @testable import PenstockPostgres
 
 /// What a claim costs beside a long line: as much as beside a short one.
-@Suite(.enabled(if: PostgresServer.programs != nil, "This machine has no PostgreSQL."), .timeLimit(.minutes(1)))
+@Suite(.enabled(if: PostgresServer.programs != nil, "This machine has no PostgreSQL."), .timeLimit(.minutes(5)))
 struct LongLineTests {
     @Test(arguments: [false, true])
     func aClaimAndAWaitGoThroughNoMoreThanTheyGive(isFair: Bool) async throws {

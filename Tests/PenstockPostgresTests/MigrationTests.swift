@@ -5,7 +5,7 @@ import Testing
 
 @testable import PenstockPostgres
 
-@Suite(.enabled(if: PostgresServer.programs != nil, "This machine has no PostgreSQL."), .timeLimit(.minutes(1)))
+@Suite(.enabled(if: PostgresServer.programs != nil, "This machine has no PostgreSQL."), .timeLimit(.minutes(5)))
 struct MigrationTests {
     /// The list names every file of the folder, in order.
     @Test func theListIsTheFolder() throws {

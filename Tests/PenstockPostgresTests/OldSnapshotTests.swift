@@ -6,7 +6,7 @@ import Testing
 @testable import PenstockPostgres
 
 /// What a transaction that somebody has left open costs: the versions of rows that it may see stay, however many there come to be.
-@Suite(.enabled(if: PostgresServer.programs != nil, "This machine has no PostgreSQL."), .timeLimit(.minutes(1)))
+@Suite(.enabled(if: PostgresServer.programs != nil, "This machine has no PostgreSQL."), .timeLimit(.minutes(5)))
 struct OldSnapshotTests {
     private let url: String
     private let address: ServerAddress

@@ -8,7 +8,7 @@ import Testing
 @testable import PenstockPostgres
 
 /// Messages that are put in line by SQL alone, as by `psql` or in an application's transaction.
-@Suite(.enabled(if: PostgresServer.programs != nil, "This machine has no PostgreSQL."), .timeLimit(.minutes(1)))
+@Suite(.enabled(if: PostgresServer.programs != nil, "This machine has no PostgreSQL."), .timeLimit(.minutes(5)))
 struct PlainInsertTests {
     private let url: String
     private let schema: String

@@ -4,7 +4,7 @@ import Testing
 
 @testable import PenstockPostgres
 
-@Suite(.timeLimit(.minutes(1)), .enabled(if: PostgresServer.programs != nil, "This machine has no PostgreSQL."))
+@Suite(.timeLimit(.minutes(5)), .enabled(if: PostgresServer.programs != nil, "This machine has no PostgreSQL."))
 struct ReadOnlyTests {
     @Test func aStoreThatIsOnlyReadChangesNothing() async throws {
         let url = try PostgresServer.newURL()

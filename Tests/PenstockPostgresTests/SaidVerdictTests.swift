@@ -6,7 +6,7 @@ import Testing
 @testable import PenstockPostgres
 
 /// Verdicts that are said in SQL, as by `psql` or in an application's transaction.
-@Suite(.enabled(if: PostgresServer.programs != nil, "This machine has no PostgreSQL."), .timeLimit(.minutes(1)))
+@Suite(.enabled(if: PostgresServer.programs != nil, "This machine has no PostgreSQL."), .timeLimit(.minutes(5)))
 struct SaidVerdictTests {
     private let schema: String
     private let server: ServerConnection

@@ -6,7 +6,7 @@ import Testing
 @testable import PenstockPostgres
 
 /// Steps, workflows and events in transactions of the application's own, on the store's connections.
-@Suite(.enabled(if: PostgresServer.programs != nil, "This machine has no PostgreSQL."), .timeLimit(.minutes(1)))
+@Suite(.enabled(if: PostgresServer.programs != nil, "This machine has no PostgreSQL."), .timeLimit(.minutes(5)))
 struct StepTransactionTests {
     private let schema: String
     private let server: ServerConnection

@@ -8,7 +8,7 @@ import Testing
 
 /// A server that is reached through TLS.
 @Suite(
-    .timeLimit(.minutes(2)),
+    .timeLimit(.minutes(5)),
     .enabled(if: PostgresServer.programs != nil, "This machine has no PostgreSQL."))
 struct TLSTests {
     /// libpq takes half of a record that it has no room for. What is left is not in the socket any more.

@@ -6,7 +6,7 @@ import Testing
 @testable import PenstockPostgres
 
 /// Transactions of the application's own, on the store's connections.
-@Suite(.enabled(if: PostgresServer.programs != nil, "This machine has no PostgreSQL."), .timeLimit(.minutes(1)))
+@Suite(.enabled(if: PostgresServer.programs != nil, "This machine has no PostgreSQL."), .timeLimit(.minutes(5)))
 struct TransactionTests {
     private let schema: String
     private let server: ServerConnection

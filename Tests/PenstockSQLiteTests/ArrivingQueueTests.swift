@@ -9,7 +9,7 @@ import Testing
 
 /// While queues are copied into a store that is in use, nobody but the copy changes anything of them: what came is compared with its
 /// source, and by no call can it become something else meanwhile.
-@Suite(.timeLimit(.minutes(2))) struct ArrivingQueueTests: CopyFixture {
+@Suite(.timeLimit(.minutes(5))) struct ArrivingQueueTests: CopyFixture {
     let time = ManualTime()
     let folder = TemporaryFolder()
 

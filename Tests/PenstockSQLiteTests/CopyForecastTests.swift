@@ -6,7 +6,7 @@ import Testing
 @testable import PenstockSQLite
 
 /// What a copy would bring, as it is told beforehand: what it brings then.
-@Suite(.timeLimit(.minutes(1))) struct CopyForecastTests: CopyFixture {
+@Suite(.timeLimit(.minutes(5))) struct CopyForecastTests: CopyFixture {
     let time = ManualTime()
     let folder = TemporaryFolder()
 

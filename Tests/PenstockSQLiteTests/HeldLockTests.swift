@@ -7,7 +7,7 @@ import Testing
 
 /// SQLite's locks on a file belong to the process, and any descriptor of it that the process closes takes them along. So nothing that
 /// is done beside an open store opens the file, its log or the log's index by itself.
-@Suite(.enabled(if: FileManager.default.isReadableFile(atPath: "/proc/locks")), .timeLimit(.minutes(2)))
+@Suite(.enabled(if: FileManager.default.isReadableFile(atPath: "/proc/locks")), .timeLimit(.minutes(5)))
 struct HeldLockTests {
     private let folder = TemporaryFolder()
     private var path: String { folder.file("q.db") }

@@ -9,7 +9,7 @@ import Testing
 @testable import PenstockSQLite
 
 /// A write-ahead log is read as that of the file that it belongs to, and of no other one that has got its name.
-@Suite(.timeLimit(.minutes(1))) struct LogOwnerTests {
+@Suite(.timeLimit(.minutes(5))) struct LogOwnerTests {
     private let folder = TemporaryFolder()
     private var path: String { folder.file("queue.db") }
     private var backup: String { folder.file("backup.db") }

@@ -7,7 +7,7 @@ import Testing
 @testable import PenstockSQLite
 
 /// A store whose queues have moved says so to those who look, and not only to those who write.
-@Suite(.timeLimit(.minutes(1))) struct MovedStoreTests {
+@Suite(.timeLimit(.minutes(5))) struct MovedStoreTests {
     private let time = ManualTime()
     private let folder = TemporaryFolder()
 

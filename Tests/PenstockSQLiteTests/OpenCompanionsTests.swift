@@ -7,7 +7,7 @@ import Testing
 @testable import PenstockSQLite
 
 /// Somebody removes what SQLite has beside a file, while it is open.
-@Suite(.timeLimit(.minutes(2))) struct OpenCompanionsTests {
+@Suite(.timeLimit(.minutes(5))) struct OpenCompanionsTests {
     private let folder = TemporaryFolder()
 
     @Test(arguments: ["-wal", "-shm"], [false, true])

@@ -6,7 +6,7 @@ import Testing
 @testable import PenstockSQLite
 
 /// How long a process waits for the disk, and for others that write.
-@Suite(.timeLimit(.minutes(1))) struct TimingTests {
+@Suite(.timeLimit(.minutes(5))) struct TimingTests {
     private let folder = TemporaryFolder()
     private var path: String { folder.file("queue.db") }
 

@@ -127,7 +127,7 @@ import Testing
         for wantsWork in [false, true] {
             let token = changes.token(for: .jobs)
             let count = try await store.texts().count
-            // News of what was committed before may come late. Who is woken looks then, and waits again.
+            // News of what was committed before may come late. The task that is woken looks then, and waits again.
             @Sendable func follow() async throws {
                 var token = token
                 while try await store.texts().count == count {

@@ -19,7 +19,7 @@ import Testing
             var found: Timestamp?
             let time = try clock.measure { found = spec.next(after: try moment(after), in: zone) }
             if name == "UTC" { #expect(try found == moment(next)) }
-            #expect(time < .seconds(5), "A search without an end takes minutes.")
+            #expect(time < .seconds(30), "A search without an end takes minutes.")
         }
     }
 

@@ -7,7 +7,7 @@ import Tracing
 @testable import PenstockTracing
 
 /// Spans on their way to a collector.
-@Suite(.timeLimit(.minutes(1))) struct ExportTests {
+@Suite(.timeLimit(.minutes(5))) struct ExportTests {
     private let time = ManualTime()
 
     private func tracer(_ collector: TestCollector, _ change: (inout TracingConfiguration) -> Void = { _ in }) throws

@@ -5,7 +5,7 @@ import SystemPackage
 import Testing
 
 /// One message from its enqueue to its handler, over real processes, as a collector sees it.
-@Suite(.timeLimit(.minutes(1))) struct ProcessTests {
+@Suite(.timeLimit(.minutes(5))) struct ProcessTests {
     private let folder = TemporaryFolder()
     private static let trace = "4bf92f3577b34da6a3ce929d0e0e4736"
     private static let parent = "00f067aa0ba902b7"

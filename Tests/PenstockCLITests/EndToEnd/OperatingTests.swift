@@ -10,7 +10,7 @@ import Testing
 @Suite(.timeLimit(.minutes(5)))
 struct OperatingTests {
     private func metrics(at path: String) throws -> String {
-        let socket = try StreamSocket.connected(to: .path(path), timeout: .seconds(20))
+        let socket = try StreamSocket.connected(to: .path(path), timeout: .seconds(60))
         defer { socket.close() }
         socket.write(Array("GET /metrics HTTP/1.0\r\n\r\n".utf8))
         var bytes: [UInt8] = []

@@ -5,7 +5,7 @@ import Testing
 @testable import PenstockCLI
 
 /// What the command makes of its surroundings, and hands on of them.
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.timeLimit(.minutes(5)))
 struct SurroundingsTests {
     /// Also where a program may raise priorities, as root's may, and threads have other ones than the program.
     @Test(arguments: ["", "--lines"])

@@ -6,7 +6,7 @@ import Testing
 @testable import PenstockPublishers
 
 /// A subscriber is told one thing at a time, also when the values come from another thread.
-@Suite(.timeLimit(.minutes(2))) struct HeldDemandTests {
+@Suite(.timeLimit(.minutes(5))) struct HeldDemandTests {
     /// Asks for a value while it is given its subscription, and takes its time over that.
     private final class SlowStarter<Input, Failure: Error>: Subscriber {
         private let state = Guarded((isStarting: false, hasOverlapped: false))

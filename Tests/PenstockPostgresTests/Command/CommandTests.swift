@@ -8,7 +8,7 @@ import Testing
 @testable import PenstockPostgres
 
 /// `penstock --db postgres://…`: the same commands, the same answers, the same statuses.
-@Suite(.timeLimit(.minutes(2)), .enabled(if: PostgresServer.programs != nil, "This machine has no PostgreSQL."))
+@Suite(.timeLimit(.minutes(5)), .enabled(if: PostgresServer.programs != nil, "This machine has no PostgreSQL."))
 struct CommandTests {
     @Test func commandsWorkInADatabase() async throws {
         let tool = try Tool()

@@ -7,7 +7,7 @@ import Testing
 @testable import PenstockPostgres
 
 /// `penstock copy` as people use it: between files and databases, killed in the middle, with processes that had the source open.
-@Suite(.timeLimit(.minutes(3)), .enabled(if: PostgresServer.programs != nil, "This machine has no PostgreSQL."))
+@Suite(.timeLimit(.minutes(5)), .enabled(if: PostgresServer.programs != nil, "This machine has no PostgreSQL."))
 struct CopyCommandTests {
     private let folder = TemporaryFolder()
     private var file: String { folder.file("queue.db") }

@@ -5,7 +5,7 @@ import Testing
 @testable import PenstockServerTests
 
 /// `penstock serve` on a database, as a process of its own.
-@Suite(.timeLimit(.minutes(2)), .enabled(if: PostgresServer.programs != nil, "This machine has no PostgreSQL."))
+@Suite(.timeLimit(.minutes(5)), .enabled(if: PostgresServer.programs != nil, "This machine has no PostgreSQL."))
 struct ServeTests {
     /// An address with a password, which nothing may show.
     private func withPassword(_ url: String) -> String {

@@ -9,7 +9,7 @@ import Testing
 
 /// Commands that settle in transactions of their own, by `psql`, and are killed: each message's effect is there once.
 @Suite(
-    .timeLimit(.minutes(3)),
+    .timeLimit(.minutes(5)),
     .enabled(
         if: PostgresServer.programs != nil && FileManager.default.isExecutableFile(atPath: "/usr/bin/psql"),
         "This machine has no PostgreSQL, or no psql."))

@@ -5,7 +5,7 @@ import SystemPackage
 import Testing
 
 /// Addresses of databases that lead nowhere: one sentence each, the right status, and no password in it.
-@Suite(.timeLimit(.minutes(2)), .enabled(if: PostgresServer.programs != nil, "This machine has no PostgreSQL."))
+@Suite(.timeLimit(.minutes(5)), .enabled(if: PostgresServer.programs != nil, "This machine has no PostgreSQL."))
 struct WrongAddressTests {
     @Test(arguments: [
         ("postgres://mill:geheim@127.0.0.1:1/x", 69, "cannot be reached"),

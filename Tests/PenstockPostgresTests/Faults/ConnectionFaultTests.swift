@@ -7,7 +7,7 @@ import Testing
 
 /// What becomes of calls when something is wrong with a connection, or somebody is in the way.
 @Suite(
-    .serialized, .timeLimit(.minutes(2)),
+    .serialized, .timeLimit(.minutes(5)),
     .enabled(if: PostgresServer.programs != nil, "This machine has no PostgreSQL."))
 struct ConnectionFaultTests {
     private let queue: QueueName

@@ -8,7 +8,7 @@ import Testing
 
 /// A reader of the log beside writers in other processes.
 @Suite(
-    .serialized, .timeLimit(.minutes(2)),
+    .serialized, .timeLimit(.minutes(5)),
     .enabled(if: PostgresServer.programs != nil, "This machine has no PostgreSQL."))
 struct FollowerTests {
     @Test func readsEachMessageOnceAndInOrderWhileOthersWrite() async throws {

@@ -8,7 +8,7 @@ import Testing
 
 /// A primary and the standby that it waits for: what was acknowledged outlives the primary, and what no standby has is not acknowledged.
 @Suite(
-    .serialized, .timeLimit(.minutes(3)),
+    .serialized, .timeLimit(.minutes(5)),
     .enabled(if: PostgresServer.programs != nil, "This machine has no PostgreSQL."))
 struct StandbyFaultTests {
     private let servers: FaultyServers

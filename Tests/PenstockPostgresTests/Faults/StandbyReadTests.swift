@@ -7,7 +7,7 @@ import Testing
 
 /// A store that is only read may be at a standby.
 @Suite(
-    .serialized, .timeLimit(.minutes(2)),
+    .serialized, .timeLimit(.minutes(5)),
     .enabled(if: PostgresServer.programs != nil, "This machine has no PostgreSQL."))
 struct StandbyReadTests {
     @Test func aStandbyTellsHowTheQueuesStand() async throws {

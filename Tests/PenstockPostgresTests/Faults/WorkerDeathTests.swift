@@ -8,7 +8,7 @@ import Testing
 
 /// How soon another worker has the messages of one that is gone, while their leases have half a minute left.
 @Suite(
-    .serialized, .timeLimit(.minutes(2)),
+    .serialized, .timeLimit(.minutes(5)),
     .enabled(if: PostgresServer.programs != nil, "This machine has no PostgreSQL."))
 struct WorkerDeathTests {
     private static let script = """

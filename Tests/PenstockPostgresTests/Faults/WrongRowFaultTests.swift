@@ -7,7 +7,7 @@ import Testing
 /// Rows that were made wrong by hand: each costs one message, and the queue goes on, though a refused statement ends a transaction of
 /// the server's.
 @Suite(
-    .serialized, .timeLimit(.minutes(2)),
+    .serialized, .timeLimit(.minutes(5)),
     .enabled(if: PostgresServer.programs != nil, "This machine has no PostgreSQL."))
 struct WrongRowFaultTests {
     private let queue: QueueName

@@ -6,7 +6,7 @@ import Testing
 
 /// A pooler in between: one of transactions ruins a queue, one of sessions does not.
 @Suite(
-    .timeLimit(.minutes(1)),
+    .timeLimit(.minutes(5)),
     .enabled(
         if: PostgresServer.programs != nil && Pooler.program != nil, "This machine has no PostgreSQL or no PgBouncer."))
 struct PoolerTests {

@@ -7,7 +7,7 @@ import Testing
 @testable import PenstockPostgres
 
 /// What `penstock doctor` finds of a server: each finding that can be provoked at one is.
-@Suite(.enabled(if: PostgresServer.programs != nil, "This machine has no PostgreSQL."), .timeLimit(.minutes(1)))
+@Suite(.enabled(if: PostgresServer.programs != nil, "This machine has no PostgreSQL."), .timeLimit(.minutes(5)))
 struct ServerHealthTests {
     private let url: String
     private let schema: String

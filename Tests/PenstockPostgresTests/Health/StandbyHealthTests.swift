@@ -5,7 +5,7 @@ import Testing
 
 /// What `penstock doctor` finds of a server with standbys.
 @Suite(
-    .serialized, .timeLimit(.minutes(2)),
+    .serialized, .timeLimit(.minutes(5)),
     .enabled(if: PostgresServer.programs != nil, "This machine has no PostgreSQL."))
 struct StandbyHealthTests {
     private func kinds(_ node: FaultyServers.Node) async throws -> [HealthFinding] {

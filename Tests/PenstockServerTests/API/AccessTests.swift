@@ -11,7 +11,7 @@ import Testing
 @testable import PenstockServer
 
 /// What the document says there is, and which token may ask for it.
-@Suite(.timeLimit(.minutes(2))) struct AccessTests {
+@Suite(.timeLimit(.minutes(5))) struct AccessTests {
     private struct Operation {
         var method: String
         var path: String

@@ -6,7 +6,7 @@ import PenstockTestKit
 import Synchronization
 import Testing
 
-@Suite(.timeLimit(.minutes(2))) struct BatchTests {
+@Suite(.timeLimit(.minutes(5))) struct BatchTests {
     private func enqueue(
         _ lines: [String], _ server: TestServer, headers: [String: String] = [:], query: String = ""
     ) async throws -> TestResponse {

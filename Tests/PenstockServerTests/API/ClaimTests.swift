@@ -4,7 +4,7 @@ import PenstockCore
 import PenstockTestKit
 import Testing
 
-@Suite(.timeLimit(.minutes(2))) struct ClaimTests {
+@Suite(.timeLimit(.minutes(5))) struct ClaimTests {
     @Test func aClaimGivesMessagesToARemoteWorker() async throws {
         try await TestServer.onFile { server in
             try await server.put("one", headers: ["Penstock-Header-A": "b"])

@@ -4,7 +4,7 @@ import PenstockTestKit
 import Testing
 
 /// What is taken for one request by two that follow each other on a connection.
-@Suite(.timeLimit(.minutes(2))) struct CoalescedHeadersTests {
+@Suite(.timeLimit(.minutes(5))) struct CoalescedHeadersTests {
     /// A request of Amazon's protocol may come on any path.
     @Test func aRequestOfAnotherProtocolIsNotTaken() async throws {
         try await TestServer.inMemory(queues: ["q": QueuePolicy(), "other": QueuePolicy()]) { server in

@@ -15,7 +15,7 @@ import Testing
 @testable import PenstockAPI
 
 /// Enqueues of one moment are one call of the store, and no client can tell.
-@Suite(.timeLimit(.minutes(2))) struct CoalescingTests {
+@Suite(.timeLimit(.minutes(5))) struct CoalescingTests {
     private let time = ManualTime()
 
     private func calls(_ payloads: [String], to queue: String = "q", header: String? = nil) -> [(

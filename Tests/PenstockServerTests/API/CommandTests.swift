@@ -3,7 +3,7 @@ import Penstock
 import PenstockCore
 import Testing
 
-@Suite(.timeLimit(.minutes(2))) struct CommandTests {
+@Suite(.timeLimit(.minutes(5))) struct CommandTests {
     private func deadLetters(_ count: Int, _ server: TestServer) async throws {
         for _ in 1...count {
             try await server.put("x")

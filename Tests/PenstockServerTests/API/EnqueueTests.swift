@@ -3,7 +3,7 @@ import Penstock
 import PenstockCore
 import Testing
 
-@Suite(.timeLimit(.minutes(2))) struct EnqueueTests {
+@Suite(.timeLimit(.minutes(5))) struct EnqueueTests {
     @Test func headersSayWhatTheMessageIs() async throws {
         try await TestServer.onFile(queues: ["q": QueuePolicy(groups: .fifo())]) { server in
             let response = try await server.send(

@@ -5,7 +5,7 @@ import PenstockHTTP
 import PenstockTestKit
 import Testing
 
-@Suite(.timeLimit(.minutes(2))) struct LogTests {
+@Suite(.timeLimit(.minutes(5))) struct LogTests {
     @Test func theLogIsLinesOfJSON() async throws {
         try await TestServer.onFile { server in
             for text in ["1", "2", "3"] { try await server.put(text, headers: ["Penstock-Header-A": text]) }

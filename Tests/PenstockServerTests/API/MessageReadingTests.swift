@@ -4,7 +4,7 @@ import PenstockCore
 import PenstockTestKit
 import Testing
 
-@Suite(.timeLimit(.minutes(2))) struct MessageReadingTests {
+@Suite(.timeLimit(.minutes(5))) struct MessageReadingTests {
     @Test func messagesAreListedPageByPage() async throws {
         try await TestServer.onFile { server in
             for text in ["1", "2", "3"] { try await server.put(text) }

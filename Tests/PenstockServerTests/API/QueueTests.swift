@@ -4,7 +4,7 @@ import PenstockCore
 import PenstockHTTP
 import Testing
 
-@Suite(.timeLimit(.minutes(2))) struct QueueTests {
+@Suite(.timeLimit(.minutes(5))) struct QueueTests {
     @Test func aQueueIsMadeOnce() async throws {
         try await TestServer.onFile(queues: [:]) { server in
             let policy =

@@ -5,7 +5,7 @@ import PenstockHTTP
 import PenstockTestKit
 import Testing
 
-@Suite(.timeLimit(.minutes(2))) struct ScheduleAndWorkflowTests {
+@Suite(.timeLimit(.minutes(5))) struct ScheduleAndWorkflowTests {
     @Test func aScheduleIsMadePausedAndRun() async throws {
         try await TestServer.onFile { server in
             let path = "/v1/schedules/nightly"

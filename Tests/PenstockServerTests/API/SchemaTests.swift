@@ -5,7 +5,7 @@ import PenstockTestKit
 import Testing
 
 /// Whether the document names the members that answers have.
-@Suite(.timeLimit(.minutes(2))) struct SchemaTests {
+@Suite(.timeLimit(.minutes(5))) struct SchemaTests {
     /// The schemas of a document.
     private struct Schemas {
         var known: [String: [String: Any]]

@@ -3,7 +3,7 @@ import Penstock
 import PenstockCore
 import Testing
 
-@Suite(.timeLimit(.minutes(2))) struct SettlementTests {
+@Suite(.timeLimit(.minutes(5))) struct SettlementTests {
     private func settle(_ body: String, _ server: TestServer) async throws -> [[String: Any]] {
         let response = try await server.send("POST", "/v1/settlements", body)
         #expect(response.status == 200, "\(response.text)")

@@ -8,7 +8,7 @@ import SystemPackage
 import Testing
 
 /// The ends of a server, most of them as a process of its own.
-@Suite(.timeLimit(.minutes(3)), .serialized) struct StopTests {
+@Suite(.timeLimit(.minutes(5)), .serialized) struct StopTests {
     @Test func aServerThatIsToldToStopEndsWaitsAndStreamsAtOnce() async throws {
         try await ServerProcess.run { server in
             try await server.send("PUT", "/v1/queues/q")

@@ -12,7 +12,7 @@ import Testing
 @testable import PenstockHTTP
 
 /// Lines of a body whose connection ends while they go in. Nobody can be told of those that are left.
-@Suite(.timeLimit(.minutes(1))) struct UnheardBatchTests {
+@Suite(.timeLimit(.minutes(5))) struct UnheardBatchTests {
     @Test func whatNobodyWouldHearOfIsNotEnqueued() async throws {
         let channel = EmbeddedChannel()
         let presence = ClientPresence(of: channel)

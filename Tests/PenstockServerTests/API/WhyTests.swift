@@ -5,7 +5,7 @@ import PenstockTestKit
 import Testing
 
 /// What a token for some queues is told of why its messages wait.
-@Suite(.timeLimit(.minutes(1))) struct WhyTests {
+@Suite(.timeLimit(.minutes(5))) struct WhyTests {
     private let token = "0123456789abcdef-mail"
     private let mail = QueueName(stored: "mail")
     private let other = QueueName(stored: "other")

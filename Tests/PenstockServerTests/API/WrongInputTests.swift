@@ -4,7 +4,7 @@ import PenstockHTTP
 import Testing
 
 /// What is said of JSON that is no such request, and of requests that cannot be carried out.
-@Suite(.timeLimit(.minutes(1))) struct WrongInputTests {
+@Suite(.timeLimit(.minutes(5))) struct WrongInputTests {
     @Test(arguments: [
         (
             #"{"capacity":{"count":1,"whenFull":"explode"}}"#,

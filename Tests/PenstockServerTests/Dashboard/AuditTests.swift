@@ -7,7 +7,7 @@ import Testing
 @testable import PenstockDashboard
 
 /// The audit is the server's own: whoever may do all there is reads it, and does nothing else with it.
-@Suite(.timeLimit(.minutes(2))) struct AuditTests {
+@Suite(.timeLimit(.minutes(5))) struct AuditTests {
     private static let audit = "penstock.audit"
     private static let forged = #"{"act":"delete queue","on":"orders","by":"ops"}"#
 

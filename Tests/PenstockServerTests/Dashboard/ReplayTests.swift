@@ -76,7 +76,7 @@ import Testing
     }
 
     /// A queue that is full makes a replay wait; for a visitor whose token is taken back meanwhile it puts nothing in line.
-    @Test(.timeLimit(.minutes(1))) func aReplayThatWaitsForRoomEndsWithItsToken() async throws {
+    @Test(.timeLimit(.minutes(5))) func aReplayThatWaitsForRoomEndsWithItsToken() async throws {
         let store = try await store(1, copy: QueuePolicy(capacity: Capacity(1, whenFull: .wait)))
         let copy = try await store.queue("copy")
         try await copy.enqueue([9])

@@ -35,7 +35,7 @@ import Testing
     }
 
     /// A line to the server is refused, ends with the right to have it, and is not asked for by pages that could not have it.
-    @Test(.timeLimit(.minutes(1))) func whoMayLookAtNoQueueIsToldOfNoChange() async throws {
+    @Test(.timeLimit(.minutes(5))) func whoMayLookAtNoQueueIsToldOfNoChange() async throws {
         let store = PenstockStore(TestDatabase().open())
         let queue = try await store.queue("mail")
         let tokens = try Tokens("shop \(Self.key)-shop produce\nlook \(Self.key)-look read")

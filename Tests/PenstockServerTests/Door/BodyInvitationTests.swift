@@ -10,7 +10,7 @@ import Testing
 @testable import PenstockHTTP
 
 /// Clients that wait to be told before they send a body (`Expect: 100-continue`), as curl does with a large one.
-@Suite(.timeLimit(.minutes(1))) struct BodyInvitationTests {
+@Suite(.timeLimit(.minutes(5))) struct BodyInvitationTests {
     private static let invitation = "HTTP/1.1 100 Continue\r\n\r\n"
 
     private func head(_ fields: String, path: String = "/v1/queues/q/messages") -> String {

@@ -5,7 +5,7 @@ import PenstockTestKit
 import Testing
 
 /// Bodies that were compressed on their way. Nobody here undoes that, and a message would be taken for what it is not.
-@Suite(.timeLimit(.minutes(1))) struct CodedBodyTests {
+@Suite(.timeLimit(.minutes(5))) struct CodedBodyTests {
     @Test(arguments: ["gzip", "GZIP", "br, identity", "identity, zstd"])
     func aBodyThatWasCodedIsRefused(coding: String) async throws {
         try await TestServer.inMemory { server in

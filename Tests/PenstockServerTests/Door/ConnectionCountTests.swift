@@ -3,7 +3,7 @@ import PenstockTestKit
 import Testing
 
 /// Connections are open files: a server takes no more than its process may have.
-@Suite(.timeLimit(.minutes(2)), .serialized) struct ConnectionCountTests {
+@Suite(.timeLimit(.minutes(5)), .serialized) struct ConnectionCountTests {
     @Test func aServerOutlivesMoreConnectionsThanItMayHaveFiles() async throws {
         let folder = TemporaryFolder()
         let log = folder.file("log")

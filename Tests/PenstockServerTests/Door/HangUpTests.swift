@@ -9,7 +9,7 @@ import Testing
 @testable import PenstockServer
 
 /// SIGHUP, by which a server is told that its file of tokens is another one.
-@Suite(.timeLimit(.minutes(2))) struct HangUpTests {
+@Suite(.timeLimit(.minutes(5))) struct HangUpTests {
     private static let (old, new) = ("old-0123456789abcdef", "new-0123456789abcdef")
 
     private static func write(_ token: String, to path: String) throws {

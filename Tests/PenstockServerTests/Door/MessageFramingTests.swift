@@ -3,7 +3,7 @@ import PenstockTestKit
 import Testing
 
 /// Requests of whose end, or of whose host, two programs may think differently, and clients of HTTP/1.0.
-@Suite(.timeLimit(.minutes(1))) struct MessageFramingTests {
+@Suite(.timeLimit(.minutes(5))) struct MessageFramingTests {
     private static let put = "POST /v1/queues/q/messages HTTP/1.1\r\n"
 
     @Test(arguments: [

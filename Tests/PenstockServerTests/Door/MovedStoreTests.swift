@@ -7,7 +7,7 @@ import Testing
 @testable import PenstockDashboard
 
 /// A store whose queues move away: supervisors, programs and people see it.
-@Suite(.timeLimit(.minutes(1))) struct MovedStoreTests {
+@Suite(.timeLimit(.minutes(5))) struct MovedStoreTests {
     /// A store that says that its queues move.
     private struct Moved: ForwardingStore {
         let base: any MessageStore

@@ -13,7 +13,7 @@ import Testing
 @testable import PenstockHTTP
 
 /// What is handed to clients at the other end of a connection, and what if there is none.
-@Suite(.timeLimit(.minutes(1))) struct RemoteClaimTests {
+@Suite(.timeLimit(.minutes(5))) struct RemoteClaimTests {
     private let time = ManualTime()
 
     private func context(_ channel: EmbeddedChannel) -> ServerContext {

@@ -10,7 +10,7 @@ import Testing
 @testable import PenstockServer
 
 /// A server whose file is no longer there: its supervisor starts it again on what is there now.
-@Suite(.timeLimit(.minutes(1))) struct ReplacedFileTests {
+@Suite(.timeLimit(.minutes(5))) struct ReplacedFileTests {
     @Test(arguments: [false, true])
     func theServerEnds(isReadOnly: Bool) async throws {
         let (folder, time) = (TemporaryFolder(), ManualTime())

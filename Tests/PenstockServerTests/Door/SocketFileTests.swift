@@ -12,7 +12,7 @@ import Testing
 @testable import PenstockServer
 
 /// Servers at sockets in the file system, and at places where none can be.
-@Suite(.timeLimit(.minutes(1))) struct SocketFileTests {
+@Suite(.timeLimit(.minutes(5))) struct SocketFileTests {
     private let folder = TemporaryFolder()
     private var path: String { folder.file("s") }
 

@@ -5,7 +5,7 @@ import PenstockHTTP
 import PenstockTestKit
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct MetricsTests {
+@Suite(.timeLimit(.minutes(5))) struct MetricsTests {
     @Test func theStoreTheServerAndItsProcessAreThere() async throws {
         let store = PenstockStore(TestDatabase().open())
         let queue = try await store.queue("a \"b\"", policy: QueuePolicy(capacity: Capacity(9, whenFull: .fail)))

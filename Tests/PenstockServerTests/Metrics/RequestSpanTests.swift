@@ -6,7 +6,7 @@ import Testing
 import Tracing
 
 /// Spans around requests, by OpenTelemetry's conventions.
-@Suite(.timeLimit(.minutes(1))) struct RequestSpanTests {
+@Suite(.timeLimit(.minutes(5))) struct RequestSpanTests {
     @Test func aRequestIsAPartOfItsClientsSpan() async throws {
         let tracer = InMemoryTracer()
         let client = tracer.startSpan("client", context: .topLevel)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import PenstockServer
 
-@Suite(.timeLimit(.minutes(1))) struct SupervisorTests {
+@Suite(.timeLimit(.minutes(5))) struct SupervisorTests {
     /// A socket at `path`, as a supervisor has it.
     private func socket(at path: String) throws -> Int32 {
         #if canImport(Glibc)

@@ -20,7 +20,7 @@ private struct Parting: Event {
 }
 
 /// What an event holds goes when no lock is held: its end may use the same bus.
-@Suite(.timeLimit(.minutes(1))) struct PartingEventTests {
+@Suite(.timeLimit(.minutes(5))) struct PartingEventTests {
     // Threads of their own: should they stand still, the test does not.
 
     @Test func theEndOfAnEventMaySend() async throws {

@@ -6,7 +6,7 @@ import Testing
 @testable import Penstock
 
 /// Readers that are cancelled just as they are woken. Nobody else was woken for the message.
-@Suite(.timeLimit(.minutes(2))) struct CancelledReaderTests {
+@Suite(.timeLimit(.minutes(5))) struct CancelledReaderTests {
     /// A task that waits for one message.
     enum Reader: CaseIterable, Sendable {
         case iterator

@@ -6,7 +6,7 @@ import Testing
 
 /// Two calls of `next()` at once on copies of one iterator, which share what it reads by. The second one stops the program: that
 /// one of them never ended, or got what the other had claimed, nobody could find.
-@Suite(.timeLimit(.minutes(2))) struct IteratorCopyTests {
+@Suite(.timeLimit(.minutes(5))) struct IteratorCopyTests {
     @Test func aReaderOfDeliveriesIsAskedOnceAtATime() async {
         await #expect(processExitsWith: .failure) {
             let the = Fixture()

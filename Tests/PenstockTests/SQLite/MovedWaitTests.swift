@@ -6,7 +6,7 @@ import PenstockTestKit
 import Testing
 
 /// A task that waits in a store for what will not come there is told where the queues go.
-@Suite(.timeLimit(.minutes(1))) struct MovedWaitTests {
+@Suite(.timeLimit(.minutes(5))) struct MovedWaitTests {
     private let folder = TemporaryFolder()
     private let time = ManualTime()
 
