@@ -75,7 +75,7 @@ class Answer:
 
 
 def connect(port):
-    connection = socket.create_connection(("127.0.0.1", port), timeout=20)
+    connection = socket.create_connection(("127.0.0.1", port), timeout=60)
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return connection
 
@@ -117,7 +117,7 @@ class Reader:
             name, value = line.decode("latin-1").split(":", 1)
             headers[name.lower()] = value.strip()
         status = int(lines[0].split(b" ")[1])
-        self.connection.settimeout(20)
+        self.connection.settimeout(60)
         return Answer(status, headers, b"" if method == "HEAD" or status in (204, 304) or status < 200 else self.body(headers))
 
     def body(self, headers):

@@ -131,13 +131,13 @@ def progress_is_followed(bin_path):
     """How far work has come is no number of a queue: the page looks by itself."""
     with site(bin_path) as place, browser() as page:
         place.command("enqueue", "mail", "long")
-        claim = place.ask("/v1/queues/mail/claims", {})["messages"][0]
+        claim = place.ask("/v1/queues/mail/claims", {"lease": "10m"})["messages"][0]
         page.get(f"{place.url}/messages/1")
         until("the page is live", lambda: "Live" in text(page, ".freshness"))
         expect("leased" in text(page, ".head"), "it does not run")
         settle(page)
         lease = {"sequence": claim["sequence"], "token": claim["token"]}
-        place.ask("/v1/leases/extend", [{**lease, "by": "1m", "progress": {"fraction": 0.5, "text": "half of it"}}])
+        place.ask("/v1/leases/extend", [{**lease, "by": "10m", "progress": {"fraction": 0.5, "text": "half of it"}}])
         until("its progress is shown", lambda: "half of it" in text(page))
 
 
@@ -218,7 +218,7 @@ def a_message_is_enqueued_by_hand(bin_path):
         expect("\"to\": \"<b>you</b>\"" in text(page) and "1.50" in text(page), text(page))
         settle(page)
         page.find_element(By.LINK_TEXT, "hex").click()
-        expect("7b 22 74 6f" in text(page), "it is shown in hexadecimal")
+        until("it is shown in hexadecimal", lambda: "7b 22 74 6f" in text(page))
         settle(page)
         press(page, "Cancel")
         until("it is cancelled", lambda: "cancelled" in text(page, ".head"))

@@ -58,7 +58,7 @@ def pages(bin_path, folder=None):
                     look(page, place, width, folder)
         finally:
             worker.terminate()
-            worker.wait(timeout=20)
+            worker.wait(timeout=60)
 
 
 def look(page, place, width, folder):

@@ -12,7 +12,7 @@ from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
 
-WAIT_SECONDS = 15
+WAIT_SECONDS = 60
 
 
 class Failure(Exception):
@@ -60,7 +60,7 @@ class Site:
     def stop(self):
         if self.process:
             self.process.terminate()
-            self.process.wait(timeout=20)
+            self.process.wait(timeout=60)
             self.process.stdout.close()
             self.process = None
 
@@ -68,7 +68,7 @@ class Site:
         done = subprocess.run(
             [os.path.join(self.bin, "penstock"), *arguments, "--db", self.file] if "--" not in arguments
             else [os.path.join(self.bin, "penstock"), *insert(arguments, ["--db", self.file])],
-            input=stdin, capture_output=True, text=True, timeout=60)
+            input=stdin, capture_output=True, text=True, timeout=120)
         if done.returncode != 0:
             raise Failure(f"penstock {' '.join(arguments)}: {done.stderr}")
         return done.stdout
@@ -77,7 +77,7 @@ class Site:
         """Asks the server's API, as a worker elsewhere does."""
         request = urllib.request.Request(
             self.url + path, json.dumps(body).encode(), {"Content-Type": "application/json"}, method="POST")
-        with urllib.request.urlopen(request, timeout=20) as answer:
+        with urllib.request.urlopen(request, timeout=60) as answer:
             return json.load(answer)
 
     def dead_letters(self, queue, error, count):

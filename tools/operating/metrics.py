@@ -20,7 +20,7 @@ SUFFIX = re.compile(r"_(?:bucket|sum|count)$")
 def fetched(url):
     """The text, asked for twice, so that the first request is in it."""
     for _ in range(2):
-        with urllib.request.urlopen(url + "metrics", timeout=10) as response:
+        with urllib.request.urlopen(url + "metrics", timeout=60) as response:
             kind, text = response.headers["Content-Type"], response.read()
     if kind != "text/plain; version=0.0.4; charset=utf-8":
         sys.exit(f"metrics: the content type is {kind}.")

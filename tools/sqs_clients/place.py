@@ -28,7 +28,7 @@ def penstock(program, *arguments):
             yield line.split(" serves at ")[1].strip().rstrip("/")
         finally:
             process.terminate()
-            process.wait(30)
+            process.wait(60)
 
 
 @contextlib.contextmanager
