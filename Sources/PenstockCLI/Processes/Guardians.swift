@@ -1,3 +1,4 @@
+import PenstockCore
 import Synchronization
 
 /// The guardians of a worker: one, and as many as commands ran at once, each used for one command after another.
@@ -44,16 +45,12 @@ final class Guardians: Sendable {
                 "Commands cannot be started (\(shortage.reason)); raise the bound with `ulimit -u` or `ulimit -n`, or end "
                     + "some processes.")
         }
-        let result: Swift.Result<Result, any Error>
-        do {
-            result = .success(
-                try await withTaskCancellationHandler {
-                    try await body()
-                } onCancel: {
-                    killAll()
-                })
-        } catch {
-            result = .failure(error)
+        let result = await Swift.Result.of {
+            try await withTaskCancellationHandler {
+                try await body()
+            } onCancel: {
+                killAll()
+            }
         }
         while let (guardian, _) = state.withLock({ $0.idle.popLast() }) { await guardian.end() }
         return try result.get()
@@ -69,12 +66,7 @@ final class Guardians: Sendable {
     /// leader is not used again.
     func withGroup<Result: Sendable>(_ body: (ProcessGroup) async throws -> Result) async throws -> Result {
         let guardian = try await take()
-        let result: Swift.Result<Result, any Error>
-        do {
-            result = .success(try await body(guardian.group))
-        } catch {
-            result = .failure(error)
-        }
+        let result = await Swift.Result.of { try await body(guardian.group) }
         let isKept = state.withLock { state in
             state.busy[guardian.group.id] = nil
             guard guardian.group.isLed, !state.isKilled else { return false }

@@ -36,12 +36,7 @@ package struct CommandTracing: Sendable {
     package func use<Result>(_ body: @MainActor () async throws -> Result) async throws -> Result {
         var context = ServiceContext.topLevel
         tracer.extract(ProcessInfo.processInfo.environment, into: &context, using: VariableCarrier())
-        let result: Swift.Result<Result, any Error>
-        do {
-            result = .success(try await ServiceContext.withValue(context) { try await body() })
-        } catch {
-            result = .failure(error)
-        }
+        let result = await Swift.Result.of { try await ServiceContext.withValue(context) { try await body() } }
         await tracer.shutdown()
         return try result.get()
     }

@@ -30,8 +30,7 @@ public final class InterleavedStore: ForwardingStore {
     public func pass<Answer: Sendable>(
         _ call: StoreCall, _ body: @Sendable () async throws -> Answer
     ) async throws -> Answer {
-        let result: Result<Answer, any Error>
-        do { result = .success(try await body()) } catch { result = .failure(error) }
+        let result = await Result.of { try await body() }
         if let act = acts.withLock({ $0.removeValue(forKey: call) }) { try await act(base) }
         return try result.get()
     }

@@ -156,13 +156,8 @@ final class LogWriter: Sendable {
     }
 
     private func beginning(last count: Int, for waiters: [Waiter<LogBeginning>]) async {
-        let result: Result<LogBeginning, any Error>
-        do {
-            let query = LogQuery(queue: name, .last(count), limit: LogAccess<Void>.pageCountMax, cursor: ending)
-            result = .success(LogBeginning(try await handle.storage.log(query)))
-        } catch {
-            result = .failure(error)
-        }
+        let query = LogQuery(queue: name, .last(count), limit: LogAccess<Void>.pageCountMax, cursor: ending)
+        let result = await Result.of { LogBeginning(try await handle.storage.log(query)) }
         for waiter in waiters { waiter.answer(result) }
     }
 }

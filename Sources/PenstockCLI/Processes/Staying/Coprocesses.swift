@@ -1,5 +1,6 @@
 import Logging
 import Penstock
+import PenstockCore
 import PenstockFormats
 import Subprocess
 
@@ -38,17 +39,13 @@ struct Coprocesses: Sendable {
             }
             return try await withThrowingTaskGroup(of: Void.self) { keepers in
                 for _ in 0..<count { keepers.addTask { await keep(in: guardians, until: retirement, onFailure) } }
-                let result: Swift.Result<Result, any Error>
-                do {
-                    result = .success(
-                        try await withTaskCancellationHandler {
-                            try await body()
-                        } onCancel: {
-                            // The groups are killed meanwhile, but a process that has left its group may hold a pipe open.
-                            jobs.stop(.cancelled)
-                        })
-                } catch {
-                    result = .failure(error)
+                let result = await Swift.Result.of {
+                    try await withTaskCancellationHandler {
+                        try await body()
+                    } onCancel: {
+                        // The groups are killed meanwhile, but a process that has left its group may hold a pipe open.
+                        jobs.stop(.cancelled)
+                    }
                 }
                 jobs.close()
                 retirement.make(.cancelled)
