@@ -44,17 +44,17 @@ extension Queue {
     package func enqueue(
         _ element: Element, options: EnqueueOptions, joining transaction: some ApplicationTransaction
     ) throws -> Receipt {
-        try only(accept([message(element, options)], joining: transaction))
+        try only(enqueue([message(element, options)], joining: transaction))
     }
 
     package func enqueue(
         contentsOf elements: [Element], joining transaction: some ApplicationTransaction,
         options: (Element) throws -> EnqueueOptions
     ) throws -> [Receipt] {
-        try accept(elements.map { try message($0, options($0)) }, joining: transaction)
+        try enqueue(elements.map { try message($0, options($0)) }, joining: transaction)
     }
 
-    fileprivate func accept(
+    package func enqueue(
         _ messages: [NewMessage], joining transaction: some ApplicationTransaction
     ) throws -> [Receipt] {
         try PenstockError.refuseOther(transaction, than: storage)
@@ -77,11 +77,5 @@ extension Queue where Element == [UInt8] {
     @discardableResult
     public func enqueue(_ messages: [NewMessage], in database: Database) throws -> [Receipt] {
         try enqueue(messages, joining: PoolTransaction(storage, database))
-    }
-
-    package func enqueue(
-        _ messages: [NewMessage], joining transaction: some ApplicationTransaction
-    ) throws -> [Receipt] {
-        try accept(messages, joining: transaction)
     }
 }
