@@ -1,4 +1,4 @@
-public import PenstockCore
+package import PenstockCore
 package import PenstockProcesses
 import Synchronization
 
