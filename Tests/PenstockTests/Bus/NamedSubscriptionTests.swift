@@ -229,6 +229,7 @@ import Testing
         for number in 201...210 { buses[0] << Placed(id: number) }
         try await eventually { done.withLock { $0.count == 210 } }
         #expect(seen.all.count <= 2 * 210)
+        withExtendedLifetime(tokens) {}
     }
 
     /// Its handler took longer than the other's.
