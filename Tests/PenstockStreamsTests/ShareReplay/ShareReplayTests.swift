@@ -111,6 +111,7 @@ import Testing
         let came = Tally()
         let stays = collect(shared, came)
         let leaves = collect(shared, came)
+        try await eventually { shared.subscriberCount == 2 }
         try await source.asks.wait(for: 1)
         leaves.cancel()
         _ = await leaves.value

@@ -1,11 +1,9 @@
 import PenstockTestKit
-import Testing
 
 /// Begins a stream and cancels its consumer ten thousand times, a hundred at once, at whatever moment that hits. Every
 /// reader must return, and every iterator of the source that was made must be gone after it.
 func raceCancellations<Source: Sendable, Failure: Error>(
-    _ source: Source, made: Tally, gone: Tally, sourceLocation: SourceLocation = #_sourceLocation,
-    of operate: (Source) -> some AsyncSequence<Int, Failure> & Sendable
+    _ source: Source, made: Tally, gone: Tally, of operate: (Source) -> some AsyncSequence<Int, Failure> & Sendable
 ) async throws {
     let random = SeededRandom(seed: 7)
     for _ in 1...100 {
@@ -25,7 +23,6 @@ func raceCancellations<Source: Sendable, Failure: Error>(
         }
         for reader in readers { await reader.value }
     }
-    // A reader that let its iterator go did not wait for the end.
-    try await gone.wait(for: made.count)
-    #expect(gone.count == made.count, sourceLocation: sourceLocation)
+    // A reader that let its iterator go did not wait for the end, and perhaps not even for the beginning.
+    try await eventually { gone.count == made.count }
 }
