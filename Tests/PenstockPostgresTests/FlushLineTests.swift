@@ -19,7 +19,7 @@ struct FlushLineTests {
         life = try ServerLife(schema.server)
         writer = PostgresConnection(schema.server)
         let sessions = Sessions(
-            schema.address, clock: ServerClock(), locks: SessionLocks(random: SystemRandom()), busyMax: .seconds(5))
+            schema.address, clock: ServerClock(), locks: SessionLocks(random: SystemRandom()), busyMax: .seconds(60))
         flushes = FlushLine(sessions, slots: nil, random: SystemRandom(), timings: WriteTimings())
     }
 
@@ -34,7 +34,7 @@ struct FlushLineTests {
         let call = try #require(PostedCall([NewMessage(payload: [1])], to: schema.jobs, durability: .powerLoss))
         try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
             let job = PendingJob<Void>(
-                durability: .powerLoss, check: nil, deadline: .now + .seconds(5), posted: (call, { _ in }),
+                durability: .powerLoss, check: nil, deadline: .now + .seconds(60), posted: (call, { _ in }),
                 body: { _ in }, continuation: continuation)
             job.accept([])
             flushes.add(FlushLine.Entry(jobs: [job], mark: mark, life: life, begunAt: begunAt))

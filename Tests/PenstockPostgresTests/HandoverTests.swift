@@ -57,7 +57,7 @@ struct HandoverTests {
         // The first waits for the server's lock, and the second for the first.
         try server.run("BEGIN; SELECT penstock_write_lock()")
         async let one = Self.put("one", first)
-        let watch = try Sessions.connect(to: address, busyMax: .seconds(5))
+        let watch = try Sessions.connect(to: address, busyMax: .seconds(60))
         try await eventually { try watch.hasWaiter }
         async let two = Self.put("two", second)
         let slots = try #require(host.lock.slots)
@@ -167,7 +167,7 @@ struct HandoverTests {
         try server.run("BEGIN; SELECT penstock_write_lock()")
         async let receipt = Self.put("one", store)
         let taken = try await posted()
-        let watch = try Sessions.connect(to: address, busyMax: .seconds(5))
+        let watch = try Sessions.connect(to: address, busyMax: .seconds(60))
         try await eventually { try watch.hasWaiter }
         // The one that has it gives it back, as its transaction came to nothing, and takes what there is for the next.
         slots.giveBack([taken])

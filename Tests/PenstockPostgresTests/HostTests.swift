@@ -80,7 +80,7 @@ struct HostTests {
     @Test func aMachineOfItsOwnIsTold() async throws {
         let stores = try await waiting(1)
         // As a process of another machine does.
-        let far = try Sessions.connect(to: address, busyMax: .seconds(5))
+        let far = try Sessions.connect(to: address, busyMax: .seconds(60))
         try far.run(
             """
             SELECT pg_advisory_lock_shared(('penstock_incarnation'::regclass::oid::bigint - 2147483648)::int, 0);

@@ -23,7 +23,7 @@ struct LongLineTests {
             _ = try await store.enqueue(messages, to: jobs, durability: .processCrash)
         }
         try await store.close()
-        let server = try Sessions.connect(to: address, busyMax: .seconds(5))
+        let server = try Sessions.connect(to: address, busyMax: .seconds(60))
         let before = try await entriesRead(server, address)
         let worker = try await PostgresStore.open(url: url)
         for limit in [1, 10] {

@@ -27,7 +27,7 @@ struct MigrationTests {
         try await PostgresStore.open(url: url).close()
         try await PostgresStore.open(url: url).close()
         let address = try ServerAddress(url)
-        let migrator = try SchemaMigrator(address, busyMax: .seconds(5))
+        let migrator = try SchemaMigrator(address, busyMax: .seconds(60))
         #expect(try migrator.migrate().isEmpty)
     }
 
@@ -43,10 +43,10 @@ struct MigrationTests {
     /// One that has looked in its transaction, and then waited for another that makes the tables, sees them.
     @Test func aProcessThatLookedBeforeTheyWereMadeFindsThem() async throws {
         let address = try ServerAddress(PostgresServer.newURL())
-        let late = try SchemaMigrator(address, busyMax: .seconds(5))
+        let late = try SchemaMigrator(address, busyMax: .seconds(60))
         try late.server.run("BEGIN")
         #expect(try late.version() == 0)
-        try SchemaMigrator(address, busyMax: .seconds(5)).migrate()
+        try SchemaMigrator(address, busyMax: .seconds(60)).migrate()
         #expect(try late.version() == SchemaMigrator.newest)
         try late.server.run("ROLLBACK")
     }
@@ -76,7 +76,7 @@ struct MigrationTests {
         let url = try PostgresServer.newURL()
         try await PostgresStore.open(url: url).close()
         let address = try ServerAddress(url)
-        try Sessions.connect(to: address, busyMax: .seconds(5)).run(
+        try Sessions.connect(to: address, busyMax: .seconds(60)).run(
             "INSERT INTO penstock_migration VALUES (999, 'later', 0)")
         let error = await #expect(throws: PenstockError.self) { _ = try await PostgresStore.open(url: url) }
         #expect(error?.code == .newerSchema)

@@ -29,9 +29,9 @@ struct OldSnapshotTests {
     @Test func isNotGoneThroughByWhoEnqueuesClaimsAndSettles() async throws {
         let store = try await PostgresStore.open(url: url)
         try await store.configure(jobs, .create(QueuePolicy(), ifAbsent: true))
-        let holder = try Sessions.connect(to: address, busyMax: .seconds(5))
+        let holder = try Sessions.connect(to: address, busyMax: .seconds(60))
         try holder.run("SET idle_in_transaction_session_timeout = 0; BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1")
-        let server = try Sessions.connect(to: address, busyMax: .seconds(5))
+        let server = try Sessions.connect(to: address, busyMax: .seconds(60))
         try await live(400, store)
         try await store.close()
         let before = try await entriesRead(server, address)
@@ -50,7 +50,7 @@ struct OldSnapshotTests {
         let first = try await PostgresStore.open(url: url)
         let second = processCount == 1 ? first : try await PostgresStore.open(url: url)
         try await first.configure(jobs, .create(QueuePolicy(), ifAbsent: true))
-        let server = try Sessions.connect(to: address, busyMax: .seconds(5))
+        let server = try Sessions.connect(to: address, busyMax: .seconds(60))
         func claimed() async throws -> [String] {
             let claim = try await first.claim(ClaimRequest(queue: jobs, limit: 1, lease: .seconds(30)))
             return claim.messages.map { String(decoding: $0.payload, as: UTF8.self) }

@@ -50,7 +50,7 @@ struct ReadOnlyTests {
 
     @Test func tablesOfAnOlderSchemaAreChangedAsTheOptionsSay() async throws {
         let url = try PostgresServer.newURL()
-        try SchemaMigrator(try ServerAddress(url), busyMax: .seconds(5)).migrate(to: 13)
+        try SchemaMigrator(try ServerAddress(url), busyMax: .seconds(60)).migrate(to: 13)
         await #expect { try await PostgresStore.open(url: url, options: .init(migration: .refuse)) } throws: {
             ($0 as? PenstockError)?.code == .olderSchema
         }

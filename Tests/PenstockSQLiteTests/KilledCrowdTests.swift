@@ -16,28 +16,33 @@ import Testing
         let seed = UInt64.random(in: 0 ... .max)
         let random = SeededRandom(seed: seed)
         let acknowledged = folder.file("acknowledged")
-        try await withThrowingTaskGroup(of: Void.self) { group in
-            for line in 1...6 {
-                let lives = (1...8).map { life in (life, microseconds: 5000 + random.next() % 60_000) }
-                group.addTask { [path, acknowledged] in
-                    for (life, microseconds) in lives {
-                        await Self.liveAndDie(path, acknowledged, "\(line)-\(life)", microseconds)
+        var (round, answerCount) = (0, 0)
+        // Where a process takes long to begin, few live at the same time.
+        repeat {
+            round += 1
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for line in 1...6 {
+                    let lives = (1...8).map { life in (life, microseconds: 5000 + random.next() % 60_000) }
+                    group.addTask { [path, acknowledged, round] in
+                        for (life, microseconds) in lives {
+                            await Self.liveAndDie(path, acknowledged, "\(round)-\(line)-\(life)", microseconds)
+                        }
                     }
                 }
+                try await group.waitForAll()
             }
-            try await group.waitForAll()
-        }
+            answerCount = try await DatabaseQueue(path: path).read { database in
+                try Int.fetchOne(database, sql: "SELECT count(*) FROM penstock_answer") ?? 0
+            }
+        } while answerCount == 0 && round < 5
         let lines = try String(contentsOfFile: acknowledged, encoding: .utf8).split(separator: "\n").map(String.init)
-        let (texts, answerCount) = try await DatabaseQueue(path: path).read { database in
-            (
-                try String.fetchAll(database, sql: "SELECT CAST(payload AS TEXT) FROM penstock_log"),
-                try Int.fetchOne(database, sql: "SELECT count(*) FROM penstock_answer")
-            )
+        let texts = try await DatabaseQueue(path: path).read { database in
+            try String.fetchAll(database, sql: "SELECT CAST(payload AS TEXT) FROM penstock_log")
         }
         #expect(Set(texts).count == texts.count, "Something is there twice. Seed \(seed).")
         #expect(Set(texts).isSuperset(of: lines), "\(lines.count) were acknowledged. Seed \(seed).")
         #expect(
-            texts.count <= lines.count + 6 * 8 * 3,
+            texts.count <= lines.count + round * 6 * 8 * 3,
             "Beyond them, the first, and what each caller waited for. Seed \(seed).")
         #expect(answerCount != 0, "They have carried out each other's calls.")
         // Nothing that the dead have left keeps the living.

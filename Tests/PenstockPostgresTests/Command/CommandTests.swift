@@ -71,7 +71,7 @@ struct CommandTests {
         #expect(made.hasSuffix("\"created\":true,\"steps\":[\(names)]}\n"))
         #expect(try await tool.succeed(["migrate"]).hasSuffix(" is up to date.\n"))
         try tool.sql("DROP SCHEMA \(tool.schema) CASCADE")
-        try SchemaMigrator(try ServerAddress(tool.url), busyMax: .seconds(5)).migrate(to: 13)
+        try SchemaMigrator(try ServerAddress(tool.url), busyMax: .seconds(60)).migrate(to: 13)
         try await tool.fail(["status"], with: 78, saying: "run `penstock migrate` to bring it up to date")
         #expect(try await PostgresStore.migrate(url: tool.url).first == "old_snapshots")
         try await tool.succeed(["status"])

@@ -35,7 +35,7 @@ struct ConnectionFaultTests {
     @Test func aStoreGoesOnAfterAnotherProgramHeldTheWriteLock() async throws {
         let store = try await open(busyMax: .seconds(3))
         let other = try Sessions.connect(to: address, busyMax: .seconds(30))
-        try other.run("BEGIN; SELECT penstock_write_lock()")
+        try other.run("SET idle_in_transaction_session_timeout = 0; BEGIN; SELECT penstock_write_lock()")
         let start = ContinuousClock.now
         // However many wait, they wait together.
         await withTaskGroup(of: Void.self) { group in

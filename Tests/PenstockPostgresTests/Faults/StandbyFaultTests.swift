@@ -181,7 +181,8 @@ struct StandbyFaultTests {
         try await servers.ask(primary, "SELECT pg_reload_conf()")
 
         // The writer waits for the lock, and looks at the other server meanwhile.
-        let holder = try Sessions.connect(to: ServerAddress(standby.address), busyMax: .seconds(5))
+        let holder = try Sessions.connect(to: ServerAddress(standby.address), busyMax: .seconds(60))
+        try holder.run("SET idle_in_transaction_session_timeout = 0")
         try holder.run("BEGIN; SET LOCAL search_path = penstock; SELECT penstock_write_lock()")
         async let third = enqueue("third", store)
         try await eventually { try looks(at: primary) >= 3 }
