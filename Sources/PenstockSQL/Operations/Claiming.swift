@@ -97,7 +97,7 @@ enum Claiming {
         due = earlier(due, expiry)
         let opening =
             account.hasGroupRates == true
-            ? try GroupRates.nextOpening(account.id, transaction.time.boot, transaction.now, connection) : nil
+            ? try GroupRates.nextOpening(account.id, transaction.boot, transaction.now, connection) : nil
         var claim = Claim(messages: messages, nextDue: earlier(due, opening))
         claim.isLimited = isLimited
         if room < limit, messages.count == room, try isAnyReady(account, connection) {

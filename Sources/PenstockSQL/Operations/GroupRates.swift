@@ -20,7 +20,7 @@ enum GroupRates {
         let row = try row ?? self.row(of: group, in: transaction)
         if row?.opensAt != nil { return false }
         if rate != nil, try Permits.hasUnclaimed(group, besides: sequence, connection) { return false }
-        guard let row, row.opens > transaction.time.boot.microseconds else { return true }
+        guard let row, row.opens > transaction.boot.microseconds else { return true }
         try wait(group, until: row, in: transaction)
         return false
     }
@@ -31,7 +31,7 @@ enum GroupRates {
         let keys = messages.compactMap(\.group)
         if keys.isEmpty { return }
         let meter = RateMeter(rate)
-        let boot = transaction.time.boot.microseconds
+        let boot = transaction.boot.microseconds
         try RateClock.begin(account, in: transaction)
         account.hasGroupRates = true
         for key in keys {
@@ -51,7 +51,7 @@ enum GroupRates {
         else { return }
         let group = Group(account: entry.account, key: key)
         guard let row = try row(of: group, in: transaction),
-            let tat = RateMeter(rate).tat(row.tat, withoutStart: ago, at: transaction.time.boot.microseconds)
+            let tat = RateMeter(rate).tat(row.tat, withoutStart: ago, at: transaction.boot.microseconds)
         else { return }
         try transaction.connection.run(writeStart, .integer(entry.account.id), .text(key), .integer(tat))
         try Groups.settleNow(group, in: transaction)
@@ -85,7 +85,7 @@ enum GroupRates {
         let rate = group.account.policy.ratePerKey
         if rate == nil, try !hasRows(group.account, connection) { return [] }
         let opens = try row(of: group, in: transaction)?.opens ?? 0
-        let most: Int64 = opens > transaction.time.boot.microseconds ? 0 : rate == nil ? .max : 1
+        let most: Int64 = opens > transaction.boot.microseconds ? 0 : rate == nil ? .max : 1
         return try Permits.lastReady(of: group, beyond: most, limit: limit, connection)
     }
 
@@ -114,7 +114,7 @@ enum GroupRates {
             return true
         }
         try RateClock.adopt(account, in: transaction)
-        let boot = Value.integer(transaction.time.boot.microseconds)
+        let boot = Value.integer(transaction.boot.microseconds)
         let keys = try connection.all(selectDue, .integer(account.id), boot, limit) { $0.text(0) ?? "" }
         for key in keys {
             if left <= 0 { return false }
@@ -154,7 +154,7 @@ enum GroupRates {
     private static func row(of group: Group, in transaction: Transaction) throws -> Row? {
         try RateClock.adopt(group.account, in: transaction)
         let meter = RateMeter(group.account.policy.ratePerKey)
-        let boot = transaction.time.boot.microseconds
+        let boot = transaction.boot.microseconds
         return try transaction.connection.first(read, .integer(group.account.id), .text(group.key)) { row in
             let tat = meter.kept(row.integer(0), at: boot)
             let held = row.integer(1) - transaction.now.microseconds

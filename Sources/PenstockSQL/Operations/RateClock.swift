@@ -30,7 +30,7 @@ enum RateClock {
         if account.hasRateClock { return }
         account.hasRateClock = true
         let connection = transaction.connection
-        let boot = transaction.time.boot
+        let boot = transaction.boot
         let found = try connection.first(read, .integer(account.id)) {
             Reading(clock: $0.text(0), offset: $0.integer(1))
         }
@@ -60,7 +60,7 @@ enum RateClock {
     /// Sees to it that the queue has a row which says whose clock its numbers are on.
     static func begin(_ account: QueueAccount, in transaction: Transaction) throws {
         try adopt(account, in: transaction)
-        let boot = transaction.time.boot
+        let boot = transaction.boot
         try transaction.connection.run(
             insert, .integer(account.id), .text(boot.bootID),
             .integer(boot.microseconds - transaction.now.microseconds))

@@ -9,7 +9,7 @@ enum Rates {
     static func room(of account: QueueAccount, in transaction: Transaction) throws -> Int? {
         guard let rate = account.policy.rate else { return nil }
         let tat = try tat(of: account, RateMeter(rate), in: transaction)
-        let count = RateMeter(rate).startCount(tat, at: transaction.time.boot.microseconds)
+        let count = RateMeter(rate).startCount(tat, at: transaction.boot.microseconds)
         return Int(min(count, Int64(Limits.batchCountMax)))
     }
 
@@ -18,7 +18,7 @@ enum Rates {
         guard let rate = account.policy.rate, count > 0 else { return }
         let meter = RateMeter(rate)
         let before = try tat(of: account, meter, in: transaction)
-        let tat = meter.tat(before, afterStarts: Int64(count), at: transaction.time.boot.microseconds)
+        let tat = meter.tat(before, afterStarts: Int64(count), at: transaction.boot.microseconds)
         try RateClock.begin(account, in: transaction)
         try transaction.connection.run(write, .integer(account.id), .integer(tat))
     }
@@ -29,7 +29,7 @@ enum Rates {
         if let rate = account.policy.rate {
             let meter = RateMeter(rate)
             let before = try tat(of: account, meter, in: transaction)
-            if let tat = meter.tat(before, withoutStart: ago, at: transaction.time.boot.microseconds) {
+            if let tat = meter.tat(before, withoutStart: ago, at: transaction.boot.microseconds) {
                 try transaction.connection.run(write, .integer(account.id), .integer(tat))
                 account.ring(messages: 1)
             }
@@ -41,7 +41,7 @@ enum Rates {
     static func opens(_ account: QueueAccount, in transaction: Transaction) throws -> Timestamp? {
         guard let rate = account.policy.rate else { return nil }
         let tat = try tat(of: account, RateMeter(rate), in: transaction)
-        return RateClock.wall(RateMeter(rate).opens(tat), transaction.time.boot, transaction.now)
+        return RateClock.wall(RateMeter(rate).opens(tat), transaction.boot, transaction.now)
     }
 
     /// When the next message of a queue may start, asked outside of a transaction; `nil`: now, or a transaction has to look.
@@ -66,7 +66,7 @@ enum Rates {
         try RateClock.adopt(account, in: transaction)
         let found = try transaction.connection.first(read, .integer(account.id)) { $0.optionalInteger(0) }
         guard let found, let tat = found else { return 0 }
-        let kept = meter.kept(tat, at: transaction.time.boot.microseconds)
+        let kept = meter.kept(tat, at: transaction.boot.microseconds)
         if kept != tat { try transaction.connection.run(write, .integer(account.id), .integer(kept)) }
         return kept
     }

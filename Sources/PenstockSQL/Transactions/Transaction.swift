@@ -8,6 +8,8 @@ package final class Transaction {
     package let connection: Connection
     let path: String
     package let now: Timestamp
+    /// What the boot clock showed at `now`: rates go by it, and the bound holds for the moments that are written down.
+    let boot: BootTime
     package let time: any TimeSource
     let random: any RandomSource
     /// What follows from the ends and the returns of tasks, and is still to be done.
@@ -48,8 +50,9 @@ package final class Transaction {
         self.time = time
         self.random = random
         self.policies = policies
-        now = time.now
         let state = try connection.first(Self.readState) { ($0.integer(0), $0.integer(1), $0.text(2)) }
+        // Once the answer is there: the right to write may have been waited for.
+        (now, boot) = (time.now, time.boot)
         guard let state else {
             throw PenstockError(
                 .corrupt, "\(path) has lost its row in penstock_state; run `penstock doctor --repair`.")
