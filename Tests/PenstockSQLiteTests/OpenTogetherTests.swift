@@ -64,8 +64,10 @@ import Testing
             for _ in 0..<6 {
                 group.addTask {
                     await #expect(processExitsWith: .success) { [path = path as String] in
+                        var options = SQLiteStore.Options()
+                        options.busyMax = .seconds(240)
                         for _ in 0..<5 {
-                            let store = try await SQLiteStore.openWithJobs(path)
+                            let store = try await SQLiteStore.openWithJobs(path, options: options)
                             try await store.put(.text("it"))
                             try await store.close()
                         }
