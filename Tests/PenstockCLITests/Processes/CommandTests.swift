@@ -69,7 +69,8 @@ struct CommandTests {
         let own: Set = ["HOME", "IFS", "OLDPWD", "PATH", "PWD", "SHLVL", "_"]
         let inherited = try #require(
             ProcessInfo.processInfo.environment.keys.first { name in
-                !own.contains(name) && name.utf8.allSatisfy { UInt8(ascii: "A")...UInt8(ascii: "Z") ~= $0 }
+                !own.contains(name) && !name.hasPrefix("PENSTOCK")
+                    && name.utf8.allSatisfy { UInt8(ascii: "A")...UInt8(ascii: "Z") ~= $0 || $0 == UInt8(ascii: "_") }
             })
         let pipe = try TestPipe()
         let script = "echo \"$PENSTOCK_SEQUENCE ${\(inherited)-none}\""
