@@ -59,6 +59,15 @@ final class PostgresConnection: Connection {
 
     override var isServer: Bool { true }
 
+    /// Whether the server was a standby when it answered last. A promotion ends no connection.
+    func isStandby() throws -> Bool {
+        if let reported = server.reported("in_hot_standby") { return reported == "on" }
+        // A server of release 13 reports no such setting.
+        return try first(Self.selectRecovery) { $0.integer(0) != 0 } == true
+    }
+
+    private static let selectRecovery = Query("SELECT pg_is_in_recovery()::int")
+
     /// Takes what was prefetched for what a statement finds that is run now no longer.
     func forgetPrefetched() {
         for statement in prefetched { statement.prefetched = nil }

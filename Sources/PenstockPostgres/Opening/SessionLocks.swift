@@ -16,12 +16,7 @@ struct SessionLocks: WorkerLocks {
     func look(_ connection: Connection) throws -> any WorkerSights {
         let held = try connection.all(Self.selectHeld) { Self.prefix + String($0.integer(0)) }
         // The table of the server's lives is not logged, so a standby has none, and nobody works there.
-        let reported = (connection as? PostgresConnection)?.server.reported("in_hot_standby")
-        // A server of release 13 reports no such setting.
-        let isStandby =
-            if let reported { reported == "on" } else {
-                try connection.first(Self.selectRecovery) { $0.integer(0) != 0 } == true
-            }
+        let isStandby = try (connection as? PostgresConnection)?.isStandby() == true
         let returning =
             isStandby ? [] : try connection.all(Self.selectReturning, .integer(Self.returnTime)) { $0.text(0) ?? "" }
         return SessionSights(held: Set(held + returning))
@@ -49,8 +44,6 @@ struct SessionLocks: WorkerLocks {
         SELECT worker.lock_name FROM penstock_worker AS worker JOIN penstock_incarnation AS life ON worker.id <= life.last_worker
         WHERE life.begun_at > penstock_now() - ?1
         """)
-
-    private static let selectRecovery = Query("SELECT pg_is_in_recovery()::int")
 
     private static let selectHeld = Query(
         """

@@ -143,7 +143,8 @@ final class ServerBell: Sendable {
     ///
     /// - Parameter hasHeard: whether this process has heard the server before.
     private func serve(_ server: ServerConnection, _ hasHeard: inout Bool, isGood: () -> Void) throws {
-        let look = ServerLook(PostgresConnection(server), sessions.locks, sessions.clock)
+        let connection = PostgresConnection(server)
+        let look = ServerLook(connection, sessions.locks, sessions.clock)
         var hears = false
         var lastQuestion = ContinuousClock.now
         var nextLook = ContinuousClock.now
@@ -152,7 +153,8 @@ final class ServerBell: Sendable {
         var commitCount: UInt64?
         var isReadable = true
         while true {
-            if !hears, mustHear {
+            // A standby refuses that until it is promoted.
+            if !hears, mustHear, try !connection.isStandby() {
                 try server.run(
                     """
                     SELECT pg_advisory_lock_shared(\(Sessions.listenerLockClass), 0); LISTEN \(ServerConnection.quoted(name: channel))

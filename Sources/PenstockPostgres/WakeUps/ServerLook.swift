@@ -56,8 +56,8 @@ final class ServerLook {
             mustRing = self.token != nil
             self.token = token ?? nil
         }
-        // Whoever writes rings, so what changed just now is mostly heard of already.
-        if mustRing, !hasChanged || .now - lastRing >= Self.ringMax {
+        // Whoever writes rings, so what changed just now is mostly heard of already; but not at a standby.
+        if mustRing, try !hasChanged || .now - lastRing >= Self.ringMax || connection.isStandby() {
             seen.isNews = true
             seen.rings = try connection.all(Self.waiting) { row in
                 let queue = QueueName(stored: row.text(0) ?? "")

@@ -1,3 +1,4 @@
+import Foundation
 import PenstockCore
 import PenstockTestKit
 import PenstockSQL
@@ -22,6 +23,31 @@ struct StandbyReadTests {
         let address = pair.network.address(of: [pair.standby], attributes: "any")
         let reader = try await PostgresStore.open(url: address, options: PostgresStore.Options(access: .readOnly))
         #expect(try await reader.status(of: nil).queues.map(\.name) == [queue])
+        try await reader.close()
+    }
+
+    /// A standby refuses LISTEN, and keeps its connections when it is promoted.
+    @Test func aFollowerAtAStandbyLooksThereAndListensOnceItIsPromoted() async throws {
+        let queue = QueueName(stored: "jobs")
+        let pair = try await FailoverPair(RelayNetwork())
+        let store = try await PostgresStore.open(url: pair.address)
+        try await store.configure(queue, .create(QueuePolicy(), ifAbsent: true))
+        try await pair.catchUp()
+
+        let address = pair.network.address(of: [pair.standby], attributes: "any")
+        let reader = try await PostgresStore.open(url: address, options: PostgresStore.Options(access: .readOnly))
+        let token = reader.changes.token(for: queue)
+        // Those who wait rely on its looks.
+        try await eventually { reader.lookInterval == .seconds(60) }
+        _ = try await store.enqueue([NewMessage(payload: [1])], to: queue, durability: .powerLoss)
+        try await reader.changes.wait(for: queue, after: token)
+        let log = try String(contentsOfFile: pair.standby.socketFolder + "/log", encoding: .utf8)
+        #expect(!log.contains("cannot execute LISTEN"))
+        try await store.close()
+
+        try await pair.servers.promote(pair.standby)
+        let listeners = "SET search_path = penstock; \(Sessions.otherListener)"
+        try await eventually { try await !pair.servers.ask(pair.standby, listeners).isEmpty }
         try await reader.close()
     }
 }
