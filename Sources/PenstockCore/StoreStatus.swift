@@ -19,6 +19,9 @@ public struct StoreStatus: Sendable {
         self.move = move
     }
 
+    /// Whether it could be seen of all workers whether they live: not at a standby.
+    package var knowsWorkers: Bool { workers.allSatisfy { $0.isAlive != nil } }
+
     /// The queue of that name, for which alone the status was asked.
     ///
     /// - Throws: `unknownQueue`.
@@ -135,8 +138,9 @@ public struct WorkerRecord: Hashable, Sendable {
     /// When its process opened the store, or the remote worker first claimed.
     public var startedAt: Timestamp
     /// Whether its process lives. A remote worker counts as alive while it holds a lease that has not ended, and for a minute
-    /// after it has asked for messages, also where there were none.
-    public var isAlive: Bool
+    /// after it has asked for messages, also where there were none. `nil`: it cannot be seen from here, as the store was opened at
+    /// a standby of the server where the process has its connections.
+    public var isAlive: Bool?
     /// How many messages it holds.
     public var leased: Int
     /// When the oldest of those was claimed.
@@ -148,7 +152,7 @@ public struct WorkerRecord: Hashable, Sendable {
         name: String,
         processID: Int32?,
         startedAt: Timestamp,
-        isAlive: Bool,
+        isAlive: Bool?,
         leased: Int,
         oldestClaim: Timestamp?
     ) {

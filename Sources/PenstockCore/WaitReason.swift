@@ -28,11 +28,12 @@ public struct WaitReason: Hashable, Sendable {
         public var worker: Int64
         /// A name for people: host and process number. Empty when the process has no row any more.
         public var name: String
-        /// Whether it lives. The messages of a dead one are put back within a second, wherever another process works.
-        public var isAlive: Bool
+        /// Whether it lives; `nil`: that cannot be seen from here (``WorkerRecord/isAlive``). The messages of a dead one are put back
+        /// within a second, wherever another process works.
+        public var isAlive: Bool?
 
         /// Makes a holder.
-        public init(worker: Int64, name: String, isAlive: Bool) {
+        public init(worker: Int64, name: String, isAlive: Bool?) {
             self.worker = worker
             self.name = name
             self.isAlive = isAlive

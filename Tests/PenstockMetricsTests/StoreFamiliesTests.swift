@@ -43,6 +43,17 @@ import Testing
         #expect(lines(status).contains("penstock_store_moved 1"))
     }
 
+    /// At a standby. A zero would say that nobody works.
+    @Test func workersOfWhichNobodyKnowsHaveNoNumber() {
+        var worker = WorkerRecord(
+            id: 1, name: "w", processID: 1, startedAt: Timestamp(microseconds: 0), isAlive: true, leased: 0,
+            oldestClaim: nil)
+        #expect(lines(StoreStatus(queues: [], workers: [worker])).contains("penstock_workers 1"))
+        worker.isAlive = nil
+        let unknown = lines(StoreStatus(queues: [], workers: [worker]))
+        #expect(!unknown.contains { $0.hasPrefix("penstock_workers") })
+    }
+
     @Test func beyondABoundQueuesAreSummedUp() throws {
         let queues = try (0..<4).map { try queue("q\($0)", ready: 10 + $0) }
         let chosen = QueueSeries(queues, countMax: 2)

@@ -101,7 +101,7 @@ import Testing
             #expect(try await other.status(of: nil).workers.map(\.isAlive) == [true])
         }
         try await use()
-        try await eventually { try await !other.status(of: nil).workers.contains(where: \.isAlive) }
+        try await eventually { try await !other.status(of: nil).workers.contains { $0.isAlive == true } }
         #expect(try await other.reclaim() == Reclaimed(fromDeadWorkers: 1))
         #expect(try await other.take().map(\.attempt) == [2])
         try await other.close()

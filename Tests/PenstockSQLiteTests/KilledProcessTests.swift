@@ -20,7 +20,7 @@ import Testing
             kill(getpid(), SIGKILL)
         }
         let worker = try #require(try await store.status(of: nil).workers.first)
-        #expect(!worker.isAlive)
+        #expect(worker.isAlive == false)
         #expect(worker.leased == 2)
         #expect(try await store.reclaim() == Reclaimed(fromDeadWorkers: 2))
         let messages = try await store.take(9)

@@ -29,7 +29,7 @@ import Testing
         let file = try #require(try lockFiles().first)
         #expect(WorkerLock.sight(of: file, in: side).isHeld)
         let worker = try #require(try await store.status(of: nil).workers.first)
-        #expect(worker.isAlive)
+        #expect(worker.isAlive == true)
         #expect(worker.processID == getpid())
         #expect(worker.name.hasSuffix(":\(getpid())"))
         #expect(worker.leased == 1)
@@ -150,7 +150,7 @@ import Testing
         let again = try #require(try await store.take().first)
         #expect(again.attempt == 2)
         let worker = try #require(try await other.status(of: nil).workers.first)
-        #expect(worker.isAlive)
+        #expect(worker.isAlive == true)
         #expect(try await other.reclaim() == Reclaimed())
         #expect(try await store.settle([Settlement(again.lease, .done)]) == [.settled(.done)])
         let attempts = try await store.messages(MessageQuery(withAttempts: true)).first?.attempts

@@ -37,7 +37,8 @@ enum QueueTables {
         ])
         for worker in workers {
             table.add([
-                "\(worker.id)", Escape.text(worker.name), worker.isAlive ? "alive" : "dead", "\(worker.leased)",
+                "\(worker.id)", Escape.text(worker.name),
+                worker.isAlive.map { $0 ? "alive" : "dead" } ?? "unknown", "\(worker.leased)",
                 TimeText.short(worker.startedAt),
                 worker.oldestClaim.map { DurationText.short(max(now - $0, .zero)) + " ago" } ?? "",
             ])

@@ -39,7 +39,7 @@ enum RecoveryRules {
         bench.time.advance(by: .milliseconds(5))
         try await bench.crash(worker)
         #expect(try await witness.depths() == .of(ready: 1, leased: 3), "Nobody has looked yet.")
-        #expect(try await witness.status(of: nil).workers.contains { !$0.isAlive && $0.leased == 3 })
+        #expect(try await witness.status(of: nil).workers.contains { $0.isAlive == false && $0.leased == 3 })
 
         #expect(try await witness.reclaim() == Reclaimed(fromDeadWorkers: 3))
         #expect(try await witness.depths() == .of(ready: 4))
@@ -60,7 +60,7 @@ enum RecoveryRules {
         let again = try await witness.take(4)
         #expect(again.map(\.text) == ["1", "3", "2", "4"])
         #expect(again.map(\.attempt) == [2, 2, 2, 1])
-        #expect(try await witness.status(of: nil).workers.allSatisfy(\.isAlive))
+        #expect(try await witness.status(of: nil).workers.allSatisfy { $0.isAlive == true })
     }
 
     static func livingWorker(_ bench: Bench) async throws {

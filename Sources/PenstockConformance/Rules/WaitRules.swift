@@ -53,7 +53,7 @@ enum WaitRules {
         var reason = try await store.waitReason(of: sequence)
         let holder = try #require(reason.holder)
         #expect(holder.worker == reason.message.worker)
-        #expect(holder.isAlive)
+        #expect(holder.isAlive == true)
         #expect(!holder.name.isEmpty)
         #expect(reason.causes.isEmpty)
         _ = try await store.apply(.requestCancel(within: .seconds(30)), to: [sequence])

@@ -38,11 +38,12 @@ struct OverviewPage {
         var queues = part.map { part in all.filter { $0.name.text.lowercased().contains(part) } } ?? all
         sort(&queues, order)
         let shown = queues.dropFirst((page - 1) * Self.rowCountMax).prefix(Self.rowCountMax)
-        let workerCount = status.workers.count { $0.isAlive }
+        let workerCount = status.workers.count { $0.isAlive != false }
         let isWhole = visit.mayRead(nil)
         let hasOldest = all.contains { $0.oldestReady != nil }
         var fields: Fields = [
-            "tiles": Self.tiles(all, visit.site.live, workerCount: isWhole ? workerCount : nil),
+            "tiles": Self.tiles(
+                all, visit.site.live, workerCount: isWhole ? workerCount : nil, knowsWorkers: status.knowsWorkers),
             "rows": shown.map { row($0, workerCount: workerCount, visit) },
             "isEmpty": all.isEmpty, "nothingFound": !all.isEmpty && shown.isEmpty,
             "name": query.text("name") ?? "", "count": CountText.format(queues.count, "queue"),
@@ -86,7 +87,10 @@ struct OverviewPage {
     /// - Parameters:
     ///   - queues: those at which the visitor may look.
     ///   - workerCount: how many workers live; `nil`: he may look at some queues, and workers are the whole store's.
-    static func tiles(_ queues: [QueueStatus], _ live: Live, workerCount: Int?) -> [Fields] {
+    ///   - knowsWorkers: whether it can be seen here which workers live.
+    static func tiles(
+        _ queues: [QueueStatus], _ live: Live, workerCount: Int?, knowsWorkers: Bool = true
+    ) -> [Fields] {
         let sample = Sample(allOf: queues)
         let histories = workerCount == nil ? queues.map { live.history(of: $0.name) } : [live.history(of: nil)]
         func rate(_ number: KeyPath<Sample, UInt32>) -> String {
@@ -99,7 +103,9 @@ struct OverviewPage {
             ["title": "in, a second", "value": rate(\.enqueued)],
             ["title": "done, a second", "value": rate(\.done)],
         ]
-        if let workerCount { tiles.append(["title": "workers alive", "value": Shown.count(workerCount)]) }
+        if let workerCount, knowsWorkers {
+            tiles.append(["title": "workers alive", "value": Shown.count(workerCount)])
+        }
         return tiles
     }
 

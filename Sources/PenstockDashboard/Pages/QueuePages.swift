@@ -45,7 +45,7 @@ struct QueuePages {
             "charts": ChartFields.fields(history, span) {
                 Link.page(Link.queue(queue), ["span": $0 == .minutes ? nil : $0.rawValue])
             },
-            "notes": QueueNotes.notes(found, workerCount: status.workers.count { $0.isAlive }),
+            "notes": QueueNotes.notes(found, workerCount: status.workers.count { $0.isAlive != false }),
             "policy": PolicyForm.sentences(found.policy).map { ["what": $0.0, "how": $0.1] as Fields },
             "totals": totals(found.totals),
             "messagesLink": Link.page("/messages", ["queue": queue.text]),

@@ -71,7 +71,7 @@ struct WorkersPage {
     private func worker(_ worker: WorkerRecord, _ now: Timestamp) -> Fields {
         var fields: Fields = [
             "id": "\(worker.id)", "name": worker.name, "process": worker.processID.map { "\($0)" } ?? "remote",
-            "isAlive": worker.isAlive, "leased": Shown.count(worker.leased),
+            "isAlive": worker.isAlive == true, "isDead": worker.isAlive == false, "leased": Shown.count(worker.leased),
             "started": Shown.time(worker.startedAt, now) ?? [:],
         ]
         if let oldest = worker.oldestClaim { fields["oldest"] = Shown.time(oldest, now) }

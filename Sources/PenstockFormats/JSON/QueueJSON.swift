@@ -100,7 +100,7 @@ extension WorkerRecord {
             "name": .string(name),
             "processID": .optional(processID) { .integer(Int64($0)) },
             "startedAt": .time(startedAt),
-            "isAlive": .bool(isAlive),
+            "isAlive": .optional(isAlive) { .bool($0) },
             "leased": .integer(leased),
             "oldestClaim": .optional(oldestClaim, JSONValue.time),
         ])

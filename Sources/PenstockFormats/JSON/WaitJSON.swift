@@ -14,7 +14,9 @@ extension WaitReason {
 
 extension WaitReason.Holder {
     fileprivate var json: JSONValue {
-        .object(["worker": .integer(worker), "name": .string(name), "isAlive": .bool(isAlive)])
+        .object([
+            "worker": .integer(worker), "name": .string(name), "isAlive": .optional(isAlive) { .bool($0) },
+        ])
     }
 }
 

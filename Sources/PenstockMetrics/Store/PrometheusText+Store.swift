@@ -15,8 +15,11 @@ extension PrometheusText {
         add(totalsOf: queues)
         add(agesOf: queues)
         add(latenciesOf: queues)
-        begin("penstock_workers", .gauge, "Processes and remote workers that are alive and have claimed messages.")
-        sample(status.workers.count { $0.isAlive })
+        // A number of those that a standby sees would set off alerts about workers that live.
+        if status.knowsWorkers {
+            begin("penstock_workers", .gauge, "Processes and remote workers that are alive and have claimed messages.")
+            sample(status.workers.count { $0.isAlive == true })
+        }
         begin(
             "penstock_store_moved", .gauge,
             "Whether the queues move to another store, or have moved there, and nothing is taken here: 1 or 0.")

@@ -14,11 +14,12 @@ struct SessionLocks: WorkerLocks {
     }
 
     func look(_ connection: Connection) throws -> any WorkerSights {
+        // Sessions are at the primary, and the table of the server's lives, which is not logged, as well.
+        if try (connection as? PostgresConnection)?.isStandby() == true {
+            return SessionSights(held: [], seesProcesses: false)
+        }
         let held = try connection.all(Self.selectHeld) { Self.prefix + String($0.integer(0)) }
-        // The table of the server's lives is not logged, so a standby has none, and nobody works there.
-        let isStandby = try (connection as? PostgresConnection)?.isStandby() == true
-        let returning =
-            isStandby ? [] : try connection.all(Self.selectReturning, .integer(Self.returnTime)) { $0.text(0) ?? "" }
+        let returning = try connection.all(Self.selectReturning, .integer(Self.returnTime)) { $0.text(0) ?? "" }
         return SessionSights(held: Set(held + returning))
     }
 
@@ -53,6 +54,7 @@ struct SessionLocks: WorkerLocks {
 
 private struct SessionSights: WorkerSights {
     let held: Set<String>
+    var seesProcesses = true
 
     // Nobody asks for more time here: deadlines go by the server's clock, and a server that stalls for all does not count them meanwhile.
     func sight(of name: String) -> WorkerLock.Sight { WorkerLock.Sight(isHeld: held.contains(name)) }

@@ -17,9 +17,9 @@ package struct WorkerInspection {
         let boot = time.boot
         let now = time.now
         let workers = try QueueReader.workers(connection, time, locks)
-        report.deadWorkers = workers.filter { !$0.isAlive }
+        report.deadWorkers = workers.filter { $0.isAlive == false }
         report.stuckWorkers = workers.filter { worker in
-            guard worker.isAlive, let claimed = worker.oldestClaim else { return false }
+            guard worker.isAlive == true, let claimed = worker.oldestClaim else { return false }
             return now - claimed > stuckAfter
         }
         report.expiredLeases = try Reclaiming.endedLeaseCount(connection, boot: boot, locks)

@@ -7,6 +7,8 @@ import PenstockProcesses
 /// that may be never. So it is there while it asks for messages, and while it holds a lease that has not ended.
 struct LivingWorkers {
     private let ids: Set<Int64>
+    /// Those of which nobody can tell here.
+    private let unseen: Set<Int64>
 
     init(_ connection: Connection, at time: any TimeSource, _ locks: any WorkerLocks) throws {
         let workers = try WorkerRow.all(connection)
@@ -20,10 +22,13 @@ struct LivingWorkers {
             }
             return !WorkerStanding(of: worker, at: boot, sights).isDead
         }
+        unseen = sights.seesProcesses ? [] : Set(workers.filter { !$0.isRemote }.map(\.id))
         ids = Set(living.map(\.id))
     }
 
+    /// Whether none is there, and none may be.
     var isEmpty: Bool { ids.isEmpty }
 
-    func contains(_ id: Int64) -> Bool { ids.contains(id) }
+    /// Whether it is there; `nil`: nobody can tell here.
+    func isAlive(_ id: Int64) -> Bool? { unseen.contains(id) ? nil : ids.contains(id) }
 }

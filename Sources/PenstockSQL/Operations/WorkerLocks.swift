@@ -25,8 +25,14 @@ extension WorkerLocks {
 
 /// Which workers live, as one look has found.
 package protocol WorkerSights {
+    /// Whether it can be seen from here which processes live.
+    var seesProcesses: Bool { get }
     /// Whether the process lives that holds the lock `name`, and what it says.
     func sight(of name: String) -> WorkerLock.Sight
+}
+
+extension WorkerSights {
+    package var seesProcesses: Bool { true }
 }
 
 /// A lock that this process holds. It goes with the object, as at the death of the process.

@@ -24,6 +24,7 @@ package struct WorkerRow: Sendable {
 /// | lives, reads that clock, and asks for more time right now | not yet: the store has stalled, and the worker has not |
 /// | lives, reads that clock, and the machine has just been suspended | not yet: each worker is about to ask (``MachineSuspension``) |
 /// | lives, and reads another clock or one without a name | not: the end of such a lease says nothing here |
+/// | is a process, and is looked for at a standby, which does not see its primary's sessions | not: nobody works there |
 /// | is remote | when their leases have ended; after a reboot by the wall clock (``RemoteWorkers``) |
 ///
 /// But for remote workers only the lock says which workers live. The name of a boot does not: a sandbox may hide it.
@@ -38,6 +39,10 @@ enum WorkerStanding: Sendable {
     init(of worker: WorkerRow, at now: BootTime, _ sights: any WorkerSights) {
         if worker.isRemote {
             self = .lives(endsCount: worker.clockName == now.bootID)
+            return
+        }
+        guard sights.seesProcesses else {
+            self = .lives(endsCount: false)
             return
         }
         let sight = sights.sight(of: worker.lockName)

@@ -80,7 +80,7 @@ package enum QueueReader {
             WorkerRecord(
                 id: row.integer(0), name: row.text(1) ?? "",
                 processID: row.optionalInteger(2).map { Int32(truncatingIfNeeded: $0) },
-                startedAt: Timestamp(microseconds: row.integer(3)), isAlive: alive.contains(row.integer(0)),
+                startedAt: Timestamp(microseconds: row.integer(3)), isAlive: alive.isAlive(row.integer(0)),
                 leased: Int(row.integer(4)),
                 oldestClaim: row.optionalInteger(5).map(Timestamp.init(microseconds:)))
         }

@@ -230,7 +230,7 @@ package struct WaitReader {
         let name = try connection.first(readWorkerName, .integer(id)) { $0.text(0) ?? "" }
         return WaitReason.Holder(
             worker: id, name: name ?? "",
-            isAlive: try LivingWorkers(connection, at: time, locks).contains(id))
+            isAlive: try LivingWorkers(connection, at: time, locks).isAlive(id))
     }
 }
 

@@ -48,6 +48,14 @@ import Testing
         #expect(report.state.word == word)
     }
 
+    /// At a standby: of none it is said that it is dead.
+    @Test func workersOfWhichNobodyKnowsAreNotCounted() throws {
+        var status = try status(workers: 2)
+        #expect(CheckReport(status, CheckBounds(), now: now).summary.hasSuffix("; 1 worker"))
+        status.workers[0].isAlive = nil
+        #expect(!CheckReport(status, CheckBounds(), now: now).summary.contains("worker"))
+    }
+
     /// Without a bound as well: it takes nothing, however well its queues look. Nothing of the other store's name moves a terminal.
     @Test(arguments: StoreMove.Phase.allCases) func aStoreThatMovesAwayIsCritical(_ phase: StoreMove.Phase) throws {
         var status = try status()

@@ -17,13 +17,24 @@ struct StandbyReadTests {
         let store = try await PostgresStore.open(url: pair.address)
         try await store.configure(queue, .create(QueuePolicy(), ifAbsent: true))
         _ = try await store.enqueue([NewMessage(payload: [1])], to: queue, durability: .powerLoss)
-        try await store.close()
+        let claimed = try await store.claim(ClaimRequest(queue: queue, limit: 1, lease: .seconds(3600))).messages
+        let sequence = try #require(claimed.first).lease.sequence
         try await pair.catchUp()
 
         let address = pair.network.address(of: [pair.standby], attributes: "any")
         let reader = try await PostgresStore.open(url: address, options: PostgresStore.Options(access: .readOnly))
-        #expect(try await reader.status(of: nil).queues.map(\.name) == [queue])
+        let status = try await reader.status(of: nil)
+        #expect(status.queues.map(\.name) == [queue])
+        // The worker lives, and its sessions are at the primary.
+        #expect(status.workers.map(\.isAlive) == [nil])
+        let holder = try #require(try await reader.waitReason(of: sequence).holder)
+        #expect(holder.isAlive == nil)
         try await reader.close()
+        let tool = try Tool()
+        try await tool.fail(
+            ["check", "--all", "--min-workers", "1"], at: address, with: 3, saying: "leave out --min-workers")
+        try await tool.succeed(["check", "--all"], at: address)
+        try await store.close()
     }
 
     /// A standby refuses LISTEN, and keeps its connections when it is promoted.

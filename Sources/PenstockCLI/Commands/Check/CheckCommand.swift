@@ -100,6 +100,11 @@ struct CheckCommand: AsyncParsableCommand {
                 // Ages are by the clock that the store goes by, which may be a server's.
                 (try await store.storage.status(of: queue), store.time.now)
             }
+            guard minWorkers == nil || status.knowsWorkers else {
+                throw Failure(
+                    .unknown,
+                    "A standby does not see which workers live; leave out --min-workers, or check that at the primary.")
+            }
             let report = CheckReport(status, bounds, now: now)
             try say(report, status, on: output)
             try output.flush()

@@ -36,12 +36,13 @@ struct CheckReport: Sendable {
     let summary: String
 
     init(_ status: StoreStatus, _ bounds: CheckBounds, now: Timestamp) {
-        let workers = status.workers.count { $0.isAlive }
+        let workers = status.workers.count { $0.isAlive == true }
         func sum(_ number: KeyPath<Depths, Int>) -> Int { status.queues.reduce(0) { $0 &+ $1.depths[keyPath: number] } }
+        let alive = status.knowsWorkers ? "; \(CountText.format(workers, "worker"))" : ""
         summary =
             (status.move.map { "\(Escape.line($0.statement)); " } ?? "")
             + "\(CountText.format(status.queues.count, "queue")): \(sum(\.ready)) ready, \(sum(\.leased)) leased, "
-            + "\(sum(\.dead)) dead; \(CountText.format(workers, "worker"))"
+            + "\(sum(\.dead)) dead\(alive)"
         if let move = status.move {
             // Each check asks for a store that takes messages, so this one has no option, and is said only then.
             findings.append(
