@@ -87,6 +87,13 @@ struct ServerInspection {
         }
     }
 
+    /// Whether a row of `pg_locks` is the store's writer lock. In a database that was made of another one the tables have the same numbers.
+    private static let isWriterLock = """
+        held.locktype = 'advisory' AND held.objsubid = 1 AND held.granted AND held.classid = 1346719315
+            AND held.objid = to_regclass('penstock_state')::OID
+            AND held.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+        """
+
     /// Somebody who holds the right to write and does nothing holds up all that write.
     private func inspectWriterLock(_ report: inout HealthReport) throws {
         let holders = try rows(
@@ -94,8 +101,7 @@ struct ServerInspection {
             SELECT activity.pid, activity.application_name AS name,
                 extract(epoch FROM clock_timestamp() - activity.state_change)::BIGINT AS seconds
             FROM pg_locks AS held JOIN pg_stat_activity AS activity ON activity.pid = held.pid
-            WHERE held.locktype = 'advisory' AND held.objsubid = 1 AND held.granted AND held.classid = 1346719315
-                AND held.objid = to_regclass('penstock_state')::OID AND activity.state LIKE 'idle in transaction%'
+            WHERE \(Self.isWriterLock) AND activity.state LIKE 'idle in transaction%'
                 AND activity.state_change < clock_timestamp() - make_interval(secs => \(bounds.writerHeld.components.seconds))
             """)
         for holder in holders {
@@ -104,6 +110,23 @@ struct ServerInspection {
                 "Process \(try holder.text("pid") ?? "?") of the server ('\(try holder.text("name") ?? "")') has the right to write to the "
                     + "queues and has done nothing for \(try holder.text("seconds") ?? "?") s, so nobody enqueues or claims; end its "
                     + "transaction, as with pg_terminate_backend.")
+        }
+        // One that was prepared has no session. By the lock on its number it is known which one it is.
+        let prepared = try rows(
+            """
+            SELECT prepared.gid AS name, extract(epoch FROM clock_timestamp() - prepared.prepared)::BIGINT AS seconds
+            FROM pg_locks AS held JOIN pg_locks AS own ON own.virtualtransaction = held.virtualtransaction
+                JOIN pg_prepared_xacts AS prepared ON prepared.transaction = own.transactionid
+            WHERE \(Self.isWriterLock) AND held.pid IS NULL AND own.pid IS NULL AND own.locktype = 'transactionid'
+                AND prepared.prepared < clock_timestamp() - make_interval(secs => \(bounds.writerHeld.components.seconds))
+            """)
+        for transaction in prepared {
+            let name = try transaction.text("name") ?? ""
+            report.add(
+                .writerHeld, .error,
+                "The transaction '\(name)' was prepared \(try transaction.text("seconds") ?? "?") s ago and has the right to write to the "
+                    + "queues, so nobody enqueues or claims, also after a restart of the server; `COMMIT PREPARED '\(name)'` or `ROLLBACK "
+                    + "PREPARED '\(name)'`.")
         }
     }
 }

@@ -55,9 +55,10 @@ struct VacuumInspection {
 
     private func inspectSlots(_ report: inout HealthReport) throws {
         let position = "CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_lsn() END"
+        // What a logical slot keeps of the catalog holds back nothing in the store's tables.
         let slots = try rows(
             """
-            SELECT slot_name AS name, active, coalesce(greatest(age(xmin), age(catalog_xmin)), 0) AS age,
+            SELECT slot_name AS name, active, coalesce(age(xmin), 0) AS age,
                 coalesce(pg_wal_lsn_diff(\(position), restart_lsn), 0)::BIGINT AS bytes
             FROM pg_replication_slots ORDER BY slot_name
             """)
@@ -99,7 +100,7 @@ struct VacuumInspection {
             """
             SELECT tables.relname AS name, tables.n_live_tup AS live, tables.n_dead_tup AS dead,
                 pg_table_size(tables.relid) AS bytes,
-                coalesce(extract(epoch FROM clock_timestamp() - greatest(tables.last_vacuum, tables.last_autovacuum))::BIGINT
+                coalesce(extract(epoch FROM clock_timestamp() - greatest(tables.last_vacuum, tables.last_autovacuum))::BIGINT::TEXT
                     || ' s ago', 'never') AS vacuumed
             FROM pg_stat_user_tables AS tables WHERE tables.schemaname = current_schema() ORDER BY tables.relname
             """)

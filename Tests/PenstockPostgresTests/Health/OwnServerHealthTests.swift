@@ -1,0 +1,71 @@
+import PenstockCore
+import Testing
+
+@testable import PenstockPostgres
+
+/// What `penstock doctor` finds of a server that has settings of its own, other databases, slots and casts.
+@Suite(
+    .serialized, .timeLimit(.minutes(5)),
+    .enabled(if: PostgresServer.programs != nil, "This machine has no PostgreSQL."))
+struct OwnServerHealthTests {
+    private let servers: FaultyServers
+    private let node: FaultyServers.Node
+
+    init() async throws {
+        servers = try FaultyServers()
+        node = servers.node("a")
+        try await servers.makePrimary(node, settings: ["max_prepared_transactions = 2", "wal_level = logical"])
+        try await PostgresStore.open(url: node.address).close()
+    }
+
+    private func findings(_ bounds: HealthBounds, database: String = "postgres") async throws -> [HealthFinding] {
+        try await PostgresStore.inspectHealth(url: address(of: database), bounds: bounds).findings
+    }
+
+    private func address(of database: String) -> String {
+        node.address.replacing("@/postgres?", with: "@/\(database)?")
+    }
+
+    @Test func theWriterLockOfAnotherDatabaseIsNotThisOne() async throws {
+        try await servers.ask(node, "CREATE DATABASE copy TEMPLATE postgres")
+        let sitter = try ServerConnection(ServerAddress(address(of: "copy")))
+        try sitter.run("SET search_path = penstock; BEGIN; SELECT penstock_write_lock()")
+        var bounds = HealthBounds()
+        bounds.writerHeld = .zero
+        #expect(try await findings(bounds).isEmpty)
+        #expect(try await findings(bounds, database: "copy").map(\.kind) == [.writerHeld])
+        try sitter.run("ROLLBACK")
+    }
+
+    @Test func aPreparedTransactionWithTheRightToWriteIsNamed() async throws {
+        let server = try ServerConnection(ServerAddress(node.address))
+        for statement in [
+            "SET search_path = penstock", "BEGIN", "SELECT penstock_write_lock()", "PREPARE TRANSACTION 'held'",
+        ] {
+            try server.run(statement)
+        }
+        var bounds = HealthBounds()
+        bounds.writerHeld = .zero
+        for _ in 0..<2 {
+            let found = try await findings(bounds)
+            #expect(found.map(\.kind) == [.writerHeld])
+            #expect(found.first?.message.contains("`ROLLBACK PREPARED 'held'`") == true)
+            // It outlives the server.
+            try await servers.stop(node)
+            try await servers.start(node)
+        }
+        try await servers.ask(node, "ROLLBACK PREPARED 'held'")
+        #expect(try await findings(bounds).isEmpty)
+    }
+
+    /// A logical slot keeps rows of the catalog alone. With an implicit cast the server does not know how a number is joined to a text.
+    @Test func aLogicalSlotAndACastAreNoFindings() async throws {
+        try await servers.ask(node, "SELECT pg_create_logical_replication_slot('changes', 'pgoutput')")
+        try await servers.ask(node, "CREATE CAST (BIGINT AS TEXT) WITH INOUT AS IMPLICIT")
+        try await servers.ask(node, "CREATE TABLE later ()")
+        var bounds = HealthBounds()
+        bounds.agesHeld = 0
+        let found = try await findings(bounds)
+        #expect(found.isEmpty, "\(found.map(\.message))")
+    }
+}
