@@ -72,6 +72,25 @@ struct MigrationTests {
         #expect(String(decoding: count.bytes(0, 0), as: UTF8.self) == "1")
     }
 
+    /// The right to create, which the server says is missing, is none that a worker should have.
+    @Test func aRoleThatMayNotMigrateIsToldWhoDoes() async throws {
+        let url = try PostgresServer.newURL()
+        let address = try ServerAddress(url)
+        let migrator = try SchemaMigrator(address, busyMax: .seconds(5))
+        try migrator.migrate(to: 13)
+        let role = PostgresServer.newName()
+        try migrator.server.run(
+            """
+            CREATE ROLE \(role) LOGIN; GRANT USAGE ON SCHEMA \(address.schema) TO \(role);
+            GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA \(address.schema) TO \(role)
+            """)
+        let error = await #expect(throws: PenstockError.self) {
+            _ = try await PostgresStore.open(url: url.replacing("//penstock@", with: "//\(role)@"))
+        }
+        #expect(error?.code == .olderSchema)
+        #expect(error?.message.contains("have its owner run `penstock migrate`") == true)
+    }
+
     @Test func aNewerSchemaIsRefused() async throws {
         let url = try PostgresServer.newURL()
         try await PostgresStore.open(url: url).close()

@@ -99,7 +99,8 @@ struct SchemaMigrator {
     /// - Returns: the names of the steps that were applied.
     @discardableResult
     func migrate(to version: Int = newest) throws -> [String] {
-        if try refuseNewer() == Self.newest { return [] }
+        let before = try refuseNewer()
+        if before == Self.newest { return [] }
         try server.run("BEGIN")
         do {
             // Of two processes that come at once the second finds the steps done.
@@ -119,7 +120,12 @@ struct SchemaMigrator {
             return missing.map(\.name)
         } catch {
             if server.isInTransaction { _ = try? server.run("ROLLBACK") }
-            throw error
+            // Only its owner may change a table, so a right that somebody grants to a worker's role would not do.
+            guard before > 0, let refusal = error as? ServerError, refusal.state == "42501" else { throw error }
+            throw PenstockError(
+                .olderSchema,
+                "\(address.description) has schema version \(before), and this program has version \(Self.newest), to which the role may not "
+                    + "bring it (\(refusal.message)); have its owner run `penstock migrate`.", cause: refusal)
         }
     }
 

@@ -167,6 +167,31 @@ struct ServerHealthTests {
         try await store.close()
     }
 
+    /// Where an owner's default privileges take the right from everybody to call what it makes.
+    @Test func aRoleThatMayNotCallFunctionsIsNamed() async throws {
+        let role = "worker_\(schema)"
+        try server.run(
+            """
+            REVOKE EXECUTE ON ALL FUNCTIONS IN SCHEMA \(schema) FROM PUBLIC;
+            CREATE ROLE \(role) LOGIN; GRANT USAGE ON SCHEMA \(schema) TO \(role);
+            GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA \(schema) TO \(role)
+            """)
+        defer { _ = try? server.run("DROP OWNED BY \(role); DROP ROLE \(role)") }
+        let address = url.replacing("penstock@", with: "\(role)@")
+        let rights = try await PostgresStore.inspectHealth(url: address).findings.filter { $0.kind == .missingRights }
+        #expect(rights.map(\.severity) == [.error])
+        #expect(rights.first?.message.contains("GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA") == true)
+        // With what the guide grants it works.
+        try server.run("GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA \(schema) TO \(role)")
+        let found = try await PostgresStore.inspectHealth(url: address).findings
+        #expect(!found.contains { [.missingRights, .unreadable].contains($0.kind) }, "\(found.map(\.message))")
+        let worker = try await PostgresStore.open(url: address)
+        _ = try await worker.enqueue([NewMessage(payload: [1])], to: jobs, durability: .processCrash)
+        #expect(try await worker.claim(ClaimRequest(queue: jobs, limit: 1, lease: .seconds(30))).messages.count == 1)
+        try await worker.close()
+        try await store.close()
+    }
+
     @Test(arguments: [
         (
             "UPDATE penstock_depth SET ready = 7", HealthFinding.Kind.wrongDepths,
