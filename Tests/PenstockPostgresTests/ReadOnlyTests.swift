@@ -38,6 +38,26 @@ struct ReadOnlyTests {
         try await store.close()
     }
 
+    /// What the server would hide is not missing without a word.
+    @Test func aRoleFromWhichRowsAreHiddenIsRefused() async throws {
+        let schema = try await SharedSchema()
+        let role = PostgresServer.newName()
+        try schema.server.run(
+            """
+            CREATE ROLE \(role) LOGIN; GRANT USAGE ON SCHEMA \(schema.schema) TO \(role);
+            GRANT SELECT ON ALL TABLES IN SCHEMA \(schema.schema) TO \(role)
+            """)
+        let url = schema.url.replacing("//penstock@", with: "//\(role)@")
+        let reader = try await PostgresStore.open(url: url, options: .init(access: .readOnly))
+        #expect(try await reader.status(of: nil).queues.map(\.name) == [schema.jobs])
+        try schema.server.run("ALTER TABLE \(schema.schema).penstock_queue ENABLE ROW LEVEL SECURITY")
+        await #expect { try await reader.status(of: nil) } throws: { ($0 as? PenstockError)?.code == .forbidden }
+        try await reader.close()
+        let found = try await PostgresStore.inspectHealth(url: url).findings
+        #expect(found.contains { $0.kind == .unreadable && $0.message.contains("row-level security") })
+        try await schema.store.close()
+    }
+
     @Test func tablesAreMadeAndChangedAsTheOptionsSay() async throws {
         let url = try PostgresServer.newURL()
         await #expect { try await PostgresStore.open(url: url, options: .init(createIfMissing: false)) } throws: {

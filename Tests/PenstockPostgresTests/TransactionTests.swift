@@ -83,7 +83,7 @@ struct TransactionTests {
         let mails = mails
         let seen = try await store.transaction { transaction in
             func settings() throws -> [String?] {
-                try ["search_path", "enable_seqscan", "enable_material"].map {
+                try ["search_path", "enable_seqscan", "enable_material", "row_security"].map {
                     try transaction.query("SELECT current_setting($1) AS value", .text($0))[0].text("value")
                 }
             }
@@ -93,8 +93,8 @@ struct TransactionTests {
             seen.append(try settings())
             return seen
         }
-        #expect(seen[0] == ["\"$user\", public", "on", "on"])
-        #expect(seen[1] == ["pg_catalog", "on", "on"])
+        #expect(seen[0] == ["\"$user\", public", "on", "on", "on"])
+        #expect(seen[1] == ["pg_catalog", "on", "on", "on"])
         try await store.close()
     }
 

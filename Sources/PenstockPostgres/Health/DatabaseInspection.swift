@@ -30,7 +30,8 @@ struct DatabaseInspection {
             try SessionInspection(address: address).inspect(&$0)
         }
         // A whole table is looked through, and not searched in.
-        try server.run(Sessions.settings(address).dropFirst().map { "RESET \($0.name)" }.joined(separator: "; "))
+        let planner = Sessions.settings(address).map(\.name).filter { $0.hasPrefix("enable_") }
+        try server.run(planner.map { "RESET \($0)" }.joined(separator: "; "))
         try part("its settings", ServerInspection.kinds, server, &report) {
             try ServerInspection(server: server, address: address, bounds: bounds).inspect(&$0)
         }
