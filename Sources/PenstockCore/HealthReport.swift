@@ -191,6 +191,8 @@ public struct HealthFinding: Hashable, Sendable, Codable {
         public static let writerHeld = Kind(rawValue: "writerHeld")
         /// The role may not do what a worker does.
         public static let missingRights = Kind(rawValue: "missingRights")
+        /// The counter that numbers a table's rows has not come as far as these: they came by replication, which leaves it behind.
+        public static let counterBehind = Kind(rawValue: "counterBehind")
     }
 
     /// What was found.

@@ -65,7 +65,11 @@ extension HealthReport {
             ([.writerHeld], "nobody sits on the right to write"),
         ]
         guard schemaVersion == schemaVersionKnown else { return anywhere }
-        return anywhere + [([.missingRights], "the role may do what a worker does")] + Self.ofRows
+        let here: [Subject] = [
+            ([.missingRights], "the role may do what a worker does"),
+            ([.counterBehind], "no new row gets a number that one has"),
+        ]
+        return anywhere + here + Self.ofRows
     }
 
     /// What a store is inspected for wherever it lies.

@@ -42,6 +42,9 @@ struct DatabaseInspection {
             try part("the role's rights", [.missingRights], server, &report) {
                 try RightsInspection(server: server).inspect(&$0)
             }
+            try part("the tables' counters", [.counterBehind], server, &report) {
+                try CounterInspection(server: server).inspect(&$0)
+            }
             try inspectRows(PostgresConnection(server), &report)
         }
         report.sort()

@@ -167,6 +167,27 @@ struct ServerHealthTests {
         try await store.close()
     }
 
+    /// As after a move by logical replication. What the finding says to run is what helps.
+    @Test func aCounterThatStayedBehindIsNamed() async throws {
+        for number in 2...5 {
+            try await store.configure(QueueName("q\(number)"), .create(QueuePolicy(), ifAbsent: true))
+        }
+        try server.run("ALTER TABLE penstock_queue ALTER COLUMN id RESTART")
+        let behind = try await findings().filter { $0.kind == .counterBehind }
+        #expect(behind.map(\.severity) == [.error])
+        let message = try #require(behind.first).message
+        #expect(message.contains("The counter of penstock_queue has given 0, and the table has a row 5"))
+        let other = try QueueName("other")
+        let refused = await #expect(throws: PenstockError.self) {
+            try await store.configure(other, .create(QueuePolicy(), ifAbsent: true))
+        }
+        #expect(refused?.code == .corrupt)
+        try server.run(String(message.split(separator: "`")[1]))
+        #expect(try await !findings().contains { $0.kind == .counterBehind })
+        try await store.configure(other, .create(QueuePolicy(), ifAbsent: true))
+        try await store.close()
+    }
+
     /// Where an owner's default privileges take the right from everybody to call what it makes.
     @Test func aRoleThatMayNotCallFunctionsIsNamed() async throws {
         let role = "worker_\(schema)"
