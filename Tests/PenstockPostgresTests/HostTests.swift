@@ -161,13 +161,13 @@ struct HostTests {
         let link = own + "/link-\(UUID())"
         let strange = own + "/strange-\(UUID())"
         defer { for path in [link, strange] { try? FileManager.default.removeItem(atPath: path) } }
-        let names = ["precious", "writers-3", "store"]
+        let names = ["precious", "writers-4", "store"]
         for place in [elsewhere, strange] { try left(at: place, names) }
         try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: elsewhere)
         // A few of all that are there at a time.
         try await eventually {
             try HostFolder(of: "none \(UUID())").leave()
-            return !FileManager.default.fileExists(atPath: strange + "/writers-3")
+            return !FileManager.default.fileExists(atPath: strange + "/writers-4")
         }
         #expect(FileManager.default.fileExists(atPath: strange + "/precious"))
         for name in names {

@@ -51,7 +51,7 @@ import Testing
             for _ in 1...20 { group.addTask { try await store.close() } }
             try await group.waitForAll()
         }
-        #expect(try sideFiles() == ["doorbell-2", "log-owner", "writer-lock", "writers-3"])
+        #expect(try sideFiles() == ["doorbell-2", "log-owner", "writer-lock", "writers-4"])
         #expect(!FileManager.default.fileExists(atPath: path + "-wal"), "The last one to close tidies up.")
     }
 
@@ -69,7 +69,7 @@ import Testing
             let other = try await SQLiteStore.open(path: path)
             #expect(try await other.depths().leased == 0)
             #expect(try await other.status(of: nil).workers.isEmpty)
-            #expect(try sideFiles() == ["doorbell-2", "log-owner", "writer-lock", "writers-3"])
+            #expect(try sideFiles() == ["doorbell-2", "log-owner", "writer-lock", "writers-4"])
             try await other.close()
         }
     }
@@ -143,7 +143,7 @@ import Testing
         let taken = try await store.take()
         _ = try await store.settle(taken.map { Settlement($0.lease, .done) })
         try await store.close()
-        #expect(try sideFiles() == ["doorbell-2", "log-owner", "writer-lock", "writers-3"])
+        #expect(try sideFiles() == ["doorbell-2", "log-owner", "writer-lock", "writers-4"])
         let other = try await SQLiteStore.open(path: path)
         #expect(try await other.status(of: nil).workers.isEmpty)
         try await other.close()

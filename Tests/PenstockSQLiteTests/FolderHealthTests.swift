@@ -51,7 +51,7 @@ import Testing
         #expect(!FileManager.default.fileExists(atPath: side), "An inspection makes nothing.")
     }
 
-    @Test(arguments: ["", "/writer-lock", "/writers-3", "/doorbell-2"])
+    @Test(arguments: ["", "/writer-lock", "/writers-4", "/doorbell-2"])
     func whatOthersCanUseIsNarrowed(name: String) async throws {
         chmod(side + name, 0o777)
         try await expectMended(
@@ -107,10 +107,10 @@ import Testing
     /// As after a restore by root of what was another user's.
     @Test(
         .enabled(if: isRoot, "Only root gives files away."),
-        arguments: ["", "/writer-lock", "/writers-3", "/log-owner"])
+        arguments: ["", "/writer-lock", "/writers-4", "/log-owner"])
     func whatTheDatabasesOwnerCannotUseIsGivenToThem(name: String) async throws {
         chown(path, Self.nobody, Self.nobody)
-        for file in ["", "/writer-lock", "/writers-3", "/doorbell-2", "/log-owner"] where file != name {
+        for file in ["", "/writer-lock", "/writers-4", "/doorbell-2", "/log-owner"] where file != name {
             chown(side + file, Self.nobody, Self.nobody)
         }
         try await expectMended(
@@ -129,14 +129,14 @@ import Testing
     }
 
     @Test func aFileThatWasCutIsMadeAnew() async throws {
-        #expect(truncate("\(side)/writers-3", 4096) == 0)
-        try await expectMended("\(side)/writers-3", "is damaged", "made anew")
+        #expect(truncate("\(side)/writers-4", 4096) == 0)
+        try await expectMended("\(side)/writers-4", "is damaged", "made anew")
     }
 
     /// One that is being made has room, and no header yet.
     @Test(arguments: [0, 4096, 300_000]) func aFileThatIsJustBeingMadeIsWell(size: Int) async throws {
-        try Data(count: size).write(to: URL(filePath: "\(side)/writers-3"))
-        chmod("\(side)/writers-3", 0o600)
+        try Data(count: size).write(to: URL(filePath: "\(side)/writers-4"))
+        chmod("\(side)/writers-4", 0o600)
         #expect(try await findings() == [])
     }
 
@@ -144,12 +144,12 @@ import Testing
     @Test func aLinkIsSaidAndLeftAsItIs() async throws {
         let victim = folder.file("victim")
         try Data("eleven bytes".utf8).write(to: URL(filePath: victim))
-        unlink("\(side)/writers-3")
-        symlink(victim, "\(side)/writers-3")
+        unlink("\(side)/writers-4")
+        symlink(victim, "\(side)/writers-4")
         let found = try await findings()
         #expect(found.map(\.kind) == [.wrongFolder])
         #expect(found.first?.severity == .error)
-        #expect(found.first?.message.hasPrefix("\(side)/writers-3 is a link, so others could") == true, "\(found)")
+        #expect(found.first?.message.hasPrefix("\(side)/writers-4 is a link, so others could") == true, "\(found)")
         #expect(try await repairs() == [])
         #expect(try await findings() == found)
         #expect(try bytes(of: victim) == Data("eleven bytes".utf8))
@@ -175,16 +175,16 @@ import Testing
         async throws
     {
         chown(side, Self.nobody, Self.nobody)
-        chmod("\(side)/writers-3", 0o666)
+        chmod("\(side)/writers-4", 0o666)
         let found = try await findings()
         #expect(found.map(\.severity) == [.error])
         #expect(found.first?.message.contains("belongs to user \(Self.nobody)") == true, "\(found)")
         #expect(try await repairs() == [])
-        #expect(try mode(of: "\(side)/writers-3") == 0o666)
+        #expect(try mode(of: "\(side)/writers-4") == 0o666)
     }
 
     @Test func filesOfAnotherReleaseAreNoted() async throws {
-        for name in ["writers-1", "doorbell-17", "writers-3.99.new", "writers-x"] {
+        for name in ["writers-1", "doorbell-17", "writers-4.99.new", "writers-x"] {
             try Data().write(to: URL(filePath: "\(side)/\(name)"))
         }
         let found = try await findings()

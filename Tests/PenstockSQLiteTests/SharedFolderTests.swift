@@ -77,10 +77,10 @@ import Testing
     @Test func whatIsWiderThanTheDatabaseIsNarrowed() async throws {
         try await SQLiteStore.openWithJobs(path).close()
         chmod(side, 0o777)
-        chmod(side + "/writers-3", 0o666)
+        chmod(side + "/writers-4", 0o666)
         try await SQLiteStore.openWithJobs(path).close()
         #expect(mode(of: side) == 0o700)
-        #expect(mode(of: side + "/writers-3") == 0o600)
+        #expect(mode(of: side + "/writers-4") == 0o600)
     }
 
     /// A user who can use the folder and not the database cannot have anything carried out, as nobody can use the folder

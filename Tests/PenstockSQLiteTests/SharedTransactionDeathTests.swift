@@ -191,15 +191,30 @@ import Testing
         try await SQLiteStore.openWithJobs(path).close()
         try await DatabaseQueue(path: path).write { database in
             let connection = SQLiteConnection(database)
-            try Answers().write([RequestAnswer(slot: 3, ticket: 7, bytes: [1, 2])], connection)
-            for version in [nil, WriterSlots.layout.version - 1, WriterSlots.layout.version + 1] {
-                let row = Int64(version ?? 0) << 32 | 3
-                try database.execute(
-                    sql: "INSERT OR REPLACE INTO penstock_answer (slot, ticket, receipts) VALUES (?, 9, x'00')",
-                    arguments: [row])
+            let answers = Answers(fileNumber: 12)
+            try answers.write([RequestAnswer(slot: 3, ticket: 7, bytes: [1, 2])], connection)
+            for version in [WriterSlots.layout.version - 1, WriterSlots.layout.version + 1] {
+                try Answers(layoutVersion: version, fileNumber: 12).write(
+                    [RequestAnswer(slot: 3, ticket: 9, bytes: [0])], connection)
             }
-            #expect(try Answers().read(slot: 3, ticket: 7, connection) == [1, 2])
-            #expect(try Answers().read(slot: 3, ticket: 9, connection) == nil)
+            #expect(try answers.read(slot: 3, ticket: 7, connection) == [1, 2])
+            #expect(try answers.read(slot: 3, ticket: 9, connection) == nil)
+        }
+    }
+
+    /// A process that has the old file open posts at a slot of that, and one that has the new one at the slot of the same number.
+    @Test func anAnswerOfAFileMadeAnewReplacesNone() async throws {
+        try await SQLiteStore.openWithJobs(path).close()
+        let folder = try SharedFolder(besideDatabaseAt: path)
+        let old = try #require(WriterSlots(in: folder))
+        try folder.makeAnew(folder.file(WriterSlots.layout.fileName))
+        let new = try #require(WriterSlots(in: folder))
+        try await DatabaseQueue(path: path).write { database in
+            let connection = SQLiteConnection(database)
+            try Answers(of: old).write([RequestAnswer(slot: 3, ticket: 7, bytes: [1])], connection)
+            try Answers(of: new).write([RequestAnswer(slot: 3, ticket: 9, bytes: [1])], connection)
+            #expect(try Answers(of: old).read(slot: 3, ticket: 7, connection) == [1])
+            #expect(try Answers(of: new).read(slot: 3, ticket: 9, connection) == [1])
         }
     }
 

@@ -8,7 +8,7 @@ import PenstockCore
 /// | file | what it is |
 /// |---|---|
 /// | `writer-lock` | locked by the one process that may write (``WriterLock``) |
-/// | `writers-3` | the slots at which the others wait (``WriterSlots``) |
+/// | `writers-4` | the slots at which the others wait (``WriterSlots``) |
 /// | `doorbell-2` | whom to wake for what (``DoorbellBoard``) |
 /// | `log-owner` | which file SQLite's log beside the database belongs to (``LogOwner``) |
 /// | `worker-UUID` | locked by a worker's process as long as it lives (``WorkerLock``) |

@@ -28,7 +28,7 @@ import Synchronization
 ///
 /// No process is relied on to live. A slot is its owner's as long as the owner holds a lock on a byte of the file, which
 /// goes with the process. What became of a request is a row of the database, written in the transaction that carries it
-/// out and named by slot and ticket; so the owner finds out by itself when the other process died or was stopped. The
+/// out and named by file, slot and ticket; so the owner finds out by itself when the other process died or was stopped. The
 /// memory only says when to look. A request and an answer have a checksum with the ticket in it: a word that was damaged cannot
 /// have a request carried out under a name by which its owner does not look for it.
 package final class WriterSlots: Sendable {
@@ -78,14 +78,20 @@ package final class WriterSlots: Sendable {
     private static let bellsStart = 2048
     private static let requestsStart = 4096
     package static let layout = SharedMemory.Layout(
-        name: "writers", version: 3, byteCount: requestsStart + count * slotByteCount)
+        name: "writers", version: 4, byteCount: requestsStart + count * slotByteCount)
 
     private let memory: SharedMemory
+    /// The kernel's number of the file in which the slots lie. Another file has it only when no process has this one open any more.
+    package let fileNumber: UInt64
 
     /// `nil` when the memory cannot be had.
     package init?(in folder: SharedFolder) {
-        guard let memory = try? SharedMemory(Self.layout, in: folder) else { return nil }
+        var status = stat()
+        guard let memory = try? SharedMemory(Self.layout, in: folder), fstat(memory.descriptor, &status) == 0 else {
+            return nil
+        }
         self.memory = memory
+        fileNumber = UInt64(truncatingIfNeeded: status.st_ino)
     }
 
     /// A number that no other memory has, of any machine: it names the slots where those of many machines meet.

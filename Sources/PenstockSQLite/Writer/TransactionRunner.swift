@@ -20,8 +20,8 @@ final class TransactionRunner {
     private let policies = PolicyCache()
     private lazy var writerAccess = WriterAccess(access.writerLock, writer, random: random, engine)
     private var engine: WriterAccess.Engine {
-        let read = { [unowned self] (request: WriterAccess.Request) in
-            try withConnection { try Answers().read(slot: request.slot, ticket: request.ticket, $0) }
+        let read = { [unowned self, answers] (request: WriterAccess.Request) in
+            try withConnection { try answers.read(slot: request.slot, ticket: request.ticket, $0) }
         }
         return WriterAccess.Engine(
             busyMax: access.busyMax, sharesTransactions: access.sharesTransactions,
@@ -30,6 +30,7 @@ final class TransactionRunner {
             // The process that has the lock sees all that was carried out, and no other carries out anything.
             decideAnswer: read)
     }
+    private let answers: Answers
     private var connection: SQLiteConnection?
 
     init(
@@ -41,6 +42,7 @@ final class TransactionRunner {
         self.time = time
         self.random = random
         self.doorbell = doorbell
+        answers = Answers(of: access.writerLock.slots)
     }
 
     /// What came of some jobs.
@@ -245,7 +247,7 @@ final class TransactionRunner {
                     {
                         requests = PostedRequest.taken(from: slots, besides: writerAccess.ownSlot, at: transaction.now)
                     }
-                    try jobs.perform(with: &requests, Answers(), in: transaction)
+                    try jobs.perform(with: &requests, answers, in: transaction)
                     try Cascade.writeDown(in: transaction)
                     try transaction.writeDown()
                     try connection.commit()

@@ -96,12 +96,12 @@ struct DoctorTests {
     /// A warning is no failure.
     @Test func theFolderBesideTheFileIsPutInOrder() async throws {
         let tool = try await Tool.withQueue()
-        let file = "\(tool.folder)/test.db-penstock/writers-3"
+        let file = "\(tool.folder)/test.db-penstock/writers-4"
         #expect(chmod(file, 0o666) == 0)
         let found = try await tool.succeed(["doctor"]).lines
-        #expect(found.contains { $0.hasPrefix("warn  ") && $0.contains("writers-3 can be used by users who cannot") })
+        #expect(found.contains { $0.hasPrefix("warn  ") && $0.contains("writers-4 can be used by users who cannot") })
         let wouldBe = try await tool.succeed(["doctor", "--repair", "--dry-run"]).lines
-        #expect(wouldBe.first?.hasSuffix("writers-3 was given the database's owner and mode.") == true)
+        #expect(wouldBe.first?.hasSuffix("writers-4 was given the database's owner and mode.") == true)
         #expect(wouldBe.first?.hasPrefix("would be repaired  ") == true)
         let repaired = try await tool.succeed(["doctor", "--repair"]).lines
         #expect(repaired.first?.hasPrefix("repaired  ") == true)

@@ -62,7 +62,7 @@ final class LockHolder {
                 }
                 let answer = PostedAnswer.bytes(of: receipts, to: calls)
                 answers[request.ticket] = answer
-                try Answers().write(
+                try Answers(of: slots).write(
                     [RequestAnswer(slot: request.slot, ticket: request.ticket, bytes: answer)],
                     SQLiteConnection(database))
             }
