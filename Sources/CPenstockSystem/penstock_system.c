@@ -156,6 +156,23 @@ int penstock_file_birth(const char *path, uint64_t *number, int64_t *nanoseconds
     return 0;
 }
 
+#if defined(STATX_BTIME) && !defined(STATX_ATTR_MOUNT_ROOT)
+// Linux 5.8; headers may be older than the kernel.
+#define STATX_ATTR_MOUNT_ROOT 0x00002000
+#endif
+
+int penstock_is_mounted(const char *path) {
+#if defined(STATX_ATTR_MOUNT_ROOT)
+    struct statx found;
+    if (statx(AT_FDCWD, path, 0, STATX_TYPE, &found) != 0) return 0;
+    // Older kernels do not know it, and set neither.
+    return (found.stx_attributes & found.stx_attributes_mask & STATX_ATTR_MOUNT_ROOT) != 0;
+#else
+    (void)path;
+    return 0;
+#endif
+}
+
 extern char **environ;
 
 char **penstock_environment(void) {

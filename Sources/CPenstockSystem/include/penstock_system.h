@@ -26,6 +26,10 @@ int penstock_count_threads(int count);
 // or when its file system does not know when it was made.
 int penstock_file_birth(const char *path, uint64_t *number, int64_t *nanoseconds);
 
+// Whether the file at `path` is itself a place where something is mounted: then it lies in another folder than this name says. Returns 0
+// also where the system does not say.
+int penstock_is_mounted(const char *path);
+
 // What is at `path`, a link as well, without opening it: for its status and the two calls below. Closing the descriptor takes no locks of
 // this process along, as that of an open file would. Returns -1 and says why in errno; ENOTSUP where the system has no such thing.
 int penstock_open_path(const char *path);

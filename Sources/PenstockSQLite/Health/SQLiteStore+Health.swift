@@ -28,6 +28,7 @@ extension SQLiteStore {
     }
 
     private static func repair(resolved path: String, dryRun: Bool, now: Timestamp) throws -> RepairReport {
+        try FileIdentity.refuseOtherNames(path)
         var configuration = Configuration()
         configuration.label = "penstock repair"
         configuration.busyMode = .timeout(30)

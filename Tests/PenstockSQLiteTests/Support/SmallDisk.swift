@@ -35,3 +35,30 @@ final class ReadOnlyMount: Sendable {
         umount2(path, Int32(MNT_DETACH))
     }
 }
+
+/// A file, or a folder, that has a second place while the object is there.
+final class BoundFile: Sendable {
+    /// Root may not do so in every container.
+    static let canBeMade: Bool = {
+        let folder = TemporaryFolder()
+        return withExtendedLifetime(folder) {
+            FileManager.default.createFile(atPath: folder.file("file"), contents: nil)
+                && (try? BoundFile(folder.file("file"), at: folder.file("place"))) != nil
+        }
+    }()
+
+    private let place: String
+
+    /// - Parameter place: an empty file is made there when nothing is.
+    init(_ path: String, at place: String) throws {
+        self.place = place
+        if !FileManager.default.fileExists(atPath: place) {
+            guard FileManager.default.createFile(atPath: place, contents: nil) else { throw POSIXError(.EACCES) }
+        }
+        guard mount(path, place, nil, UInt(MS_BIND), nil) == 0 else { throw POSIXError(.EPERM) }
+    }
+
+    deinit {
+        umount2(place, Int32(MNT_DETACH))
+    }
+}

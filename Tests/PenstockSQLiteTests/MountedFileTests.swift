@@ -1,0 +1,41 @@
+import Foundation
+import PenstockCore
+import PenstockTestKit
+import Testing
+
+@testable import PenstockSQL
+@testable import PenstockSQLite
+
+/// A database that was mounted by itself, as into a container: SQLite's log and the workers' locks lie beside its other name.
+@Suite(.enabled(if: BoundFile.canBeMade, "This machine lets nobody mount a file."), .timeLimit(.minutes(5)))
+struct MountedFileTests {
+    private let folder = TemporaryFolder()
+    private var path: String { folder.file("queue.db") }
+
+    @Test func aFileThatIsMountedByItselfIsLookedAtAndNoMore() async throws {
+        let store = try await SQLiteStore.openWithJobs(path)
+        try await store.put(.text("it"))
+        try await store.close()
+        let place = folder.file("place.db")
+        let mount = try BoundFile(path, at: place)
+        let error = await expect(.invalidInput) { try await SQLiteStore.open(path: place) }
+        #expect(error?.message.hasPrefix("\(place) is mounted by itself") == true)
+        await expect(.invalidInput) { try await SQLiteStore.repair(path: place) }
+        let reader = try await SQLiteReader.open(path: place)
+        #expect(try await reader.messages(MessageQuery()).count == 1, "Looking does no harm.")
+        try await reader.close()
+        #expect(!FileManager.default.fileExists(atPath: place + "-penstock"))
+        withExtendedLifetime(mount) {}
+        try await SQLiteStore.open(path: path).close()
+    }
+
+    /// What lies beside the file is there for everybody who comes by the folder.
+    @Test func aFileInAFolderThatIsMountedIsUsed() async throws {
+        try await SQLiteStore.openWithJobs(path).close()
+        let place = folder.file("place")
+        try FileManager.default.createDirectory(atPath: place, withIntermediateDirectories: false)
+        let mount = try BoundFile(folder.path, at: place)
+        try await SQLiteStore.open(path: place + "/queue.db").close()
+        withExtendedLifetime(mount) {}
+    }
+}
