@@ -153,7 +153,8 @@ public struct HealthFinding: Hashable, Sendable, Codable {
         public static let wrongNumbers = Kind(rawValue: "wrongNumbers")
         /// A table, an index, a view or a trigger of the schema is missing, or is not as it was made.
         public static let wrongSchema = Kind(rawValue: "wrongSchema")
-        /// The folder beside the file, a file in it, or SQLite's log is damaged or has a wrong owner or mode.
+        /// The folder beside the file, a file in it, or SQLite's log is damaged or has a wrong owner or mode; or the folder is missing under
+        /// workers.
         public static let wrongFolder = Kind(rawValue: "wrongFolder")
         /// The headers of a message cannot be read, and count as none, or break the rules for headers.
         public static let wrongHeaders = Kind(rawValue: "wrongHeaders")

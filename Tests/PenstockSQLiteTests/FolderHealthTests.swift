@@ -51,6 +51,20 @@ import Testing
         #expect(!FileManager.default.fileExists(atPath: side), "An inspection makes nothing.")
     }
 
+    /// The locks by which others see that the worker lives are gone with it.
+    @Test func aFolderThatIsGoneUnderAWorkerIsSaid() async throws {
+        let store = try await SQLiteStore.open(path: path)
+        try await store.put(.text("it"))
+        _ = try await store.take()
+        try FileManager.default.removeItem(atPath: side)
+        let found = try await findings().filter { $0.kind == .wrongFolder }
+        #expect(found.map(\.severity) == [.warning])
+        #expect(
+            found.first?.message.hasPrefix("\(side) is missing, and with it the lock of 1 worker") == true, "\(found)")
+        #expect(!FileManager.default.fileExists(atPath: side), "An inspection makes nothing.")
+        try? await store.close()
+    }
+
     @Test(arguments: ["", "/writer-lock", "/writers-4", "/doorbell-2"])
     func whatOthersCanUseIsNarrowed(name: String) async throws {
         chmod(side + name, 0o777)

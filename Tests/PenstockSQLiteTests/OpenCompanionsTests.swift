@@ -38,4 +38,28 @@ import Testing
         #expect(try await next.put(.text("next"), to: .jobs).sequence > receipt.sequence)
         try await next.close()
     }
+
+    /// The next program makes another folder, and takes the workers whose locks were in the old one for dead.
+    @Test(arguments: ["", "/writer-lock"], [false, true])
+    func nobodyGoesOnWithoutTheFolder(name: String, isMoved: Bool) async throws {
+        let path = folder.file("queue.db")
+        let store = try await SQLiteStore.openWithJobs(path)
+        try await store.put(.text("it"))
+        let message = try #require(try await store.take().first)
+        let lost = path + "-penstock" + name
+        if isMoved {
+            try FileManager.default.moveItem(atPath: lost, toPath: folder.file("elsewhere"))
+        } else {
+            try FileManager.default.removeItem(atPath: lost)
+        }
+        let next = try await SQLiteStore.open(path: path)
+        let error = await expect(.fileReplaced) { try await store.settle([Settlement(message.lease, .done)]) }
+        #expect(error?.message.hasPrefix(path + "-penstock/writer-lock was removed or replaced") == true)
+        await expect(.fileReplaced) { try await store.put(.text("lost")) }
+        await expect(.fileReplaced) { try await store.status(of: .jobs) }
+        try? await store.close()
+        try await next.put(.text("next"))
+        #expect(try await next.texts() == ["it", "next"])
+        try await next.close()
+    }
 }

@@ -15,18 +15,39 @@ import PenstockCore
 package final class WriterLock: Sendable {
     /// The slots at which processes wait; `nil` where there is no shared memory: they try again from time to time.
     package let slots: WriterSlots?
+    /// Where the lock's file lies.
+    package let path: String
     private let descriptor: Int32
+    /// Of the file that is open.
+    private let device: UInt64
+    private let number: UInt64
     /// The lock's file within the folder.
     static let fileName = "writer-lock"
 
     /// - Throws: ``PenstockError`` when the lock's file cannot be made or opened.
     package init(_ folder: SharedFolder) throws {
-        descriptor = try folder.open(folder.file(Self.fileName))
+        path = folder.file(Self.fileName)
+        descriptor = try folder.open(path)
+        var status = stat()
+        // The system knows it of every file that is open.
+        _ = fstat(descriptor, &status)
+        device = UInt64(truncatingIfNeeded: status.st_dev)
+        number = UInt64(truncatingIfNeeded: status.st_ino)
         slots = WriterSlots(in: folder)
     }
 
     deinit {
         close(descriptor)
+    }
+
+    /// Whether the lock's file is still the one at its place. Where somebody has removed or replaced it, or the folder that it lies in, the
+    /// next process makes another, and neither this lock nor those of this process's workers are seen there.
+    package var isInPlace: Bool {
+        var status = stat()
+        // A place that this process may not look at any more says nothing.
+        guard stat(path, &status) == 0 else { return errno != ENOENT && errno != ENOTDIR }
+        return UInt64(truncatingIfNeeded: status.st_dev) == device
+            && UInt64(truncatingIfNeeded: status.st_ino) == number
     }
 
     /// Takes the lock, if no other store has it.

@@ -44,13 +44,16 @@ struct HealthInspection {
 
     private func inspect(isStill: Bool, _ report: inout HealthReport) throws {
         let name = isStill ? FileStillness.immutable(path) : path
+        let folder = SharedFolder(existingBesideDatabaseAt: path)
+        // The last program to close the file takes the log away. This one makes a log, and no folder.
+        let isOpenWithoutFolder =
+            FileIdentity.status(of: path + "-wal") != nil && FileIdentity.status(of: folder.path) == nil
         let file = try DatabaseQueue(path: name, configuration: Self.readOnly())
         try file.read { database in
             report.schemaVersion = try readSchemaVersion(database, &report)
             try part("the file's pages", [.journalMode, .keepsPages], &report) {
                 try FileInspection.inspect(database, path, &$0)
             }
-            let folder = SharedFolder(existingBesideDatabaseAt: path)
             report.findings += FolderInspection(folder).faults().map(HealthFinding.init)
             guard report.schemaVersion == report.schemaVersionKnown else { return }
             try part("the schema's parts", [.wrongSchema], &report) { try SchemaInspection.inspect(database, &$0) }
@@ -65,6 +68,15 @@ struct HealthInspection {
                     "COUNT {row of penstock_worker names|rows of penstock_worker name} a file that no worker makes; `penstock doctor "
                         + "--repair` removes {it|them}.",
                     count: try WorkerRow.strays(unless: WorkerLock.isName, connection).count)
+                let count = try isOpenWithoutFolder ? WorkerRow.all(connection).filter { !$0.isRemote }.count : 0
+                if count > 0 {
+                    let lost = CountedText.sentence(
+                        "the {lock|locks} of COUNT {worker, which counts|workers, which count}", count)
+                    $0.add(
+                        .wrongFolder, .warning,
+                        "\(folder.path) is missing, and with it \(lost) as dead; stop all that use the database, and start them again."
+                    )
+                }
             }
             try part("the queues' depths", [.wrongDepths, .wrongSequence], &report) {
                 try LineInspection.inspectDepths(connection, &$0)

@@ -33,10 +33,17 @@ struct DatabaseAccess: Sendable {
         try tables.requireStill()
     }
 
-    /// Throws `fileReplaced` when the file, or what SQLite has open beside it, is no longer what was opened.
+    /// Throws `fileReplaced` when the file, or what SQLite or this store has open beside it, is no longer what was opened.
     func requireFile() throws {
         try identity.requireStill(at: path)
         try companions.requireStill()
+        guard writerLock.isInPlace else {
+            throw PenstockError(
+                .fileReplaced,
+                "\(writerLock.path) was removed or replaced while its database was open, alone or with its folder, and programs that have "
+                    + "the old one and the new one would take each other's workers for dead; stop all that use the database, and start "
+                    + "them again.")
+        }
     }
 
     /// Runs `body` in a snapshot that writers do not wait for.
