@@ -282,14 +282,4 @@ import Testing
         #expect(try DatabasePath.resolved("no-such-file.db") == DatabasePath.resolved(here + "/no-such-file.db"))
         #expect(try DatabasePath.resolved(folder.path + "//./queue.db") == DatabasePath.resolved(path))
     }
-    /// SQLite has one word for files that may not be opened and for processes that have too many open.
-    @Test func wantOfFilesIsNotTakenForWantOfPermission() throws {
-        let error = DatabaseError(resultCode: .SQLITE_CANTOPEN)
-        try Data().write(to: URL(fileURLWithPath: path))
-        let mayBeOpened = StorageErrors.translated(error, path: path) as? PenstockError
-        #expect(mayBeOpened?.code == .storage)
-        #expect(mayBeOpened?.message.contains("ulimit") == true)
-        let mayNot = StorageErrors.translated(error, path: folder.file("no/such.db")) as? PenstockError
-        #expect(mayNot?.code == .readOnly)
-    }
 }

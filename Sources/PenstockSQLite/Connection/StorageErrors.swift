@@ -31,10 +31,12 @@ enum StorageErrors {
             return PenstockError(
                 .readOnly, "\(path) or its folder cannot be written; check the permissions of both.", cause: error)
         case .SQLITE_CANTOPEN where mayBeOpened(path):
+            let why =
+                hasTooManyFilesOpen
+                ? "perhaps this process has too many files open (`ulimit -n`)."
+                : "is its disk full, also of inodes (`df -i`), or does it report errors?"
             return PenstockError(
-                .storage,
-                "\(path) cannot be opened, though its permissions allow it; perhaps this process has too many files open "
-                    + "(`ulimit -n`).",
+                .storage, "\(path) or a file beside it cannot be opened, though their permissions allow it; \(why)",
                 cause: error)
         case .SQLITE_CANTOPEN:
             return PenstockError(
@@ -84,6 +86,21 @@ enum StorageErrors {
         let companions = ["-wal", "-shm", "-journal"].map { path + $0 }.filter { access($0, F_OK) == 0 }
         return ([path] + companions).allSatisfy { access($0, R_OK | W_OK) == 0 }
             && access(folder, R_OK | W_OK | X_OK) == 0
+    }
+
+    /// So many files a connection and its readers open. SQLite has closed those again that it could open before it failed.
+    private static let filesOfConnections = 8
+
+    /// Whether this process may not open as many files more as the connections of a store.
+    private static var hasTooManyFilesOpen: Bool {
+        var descriptors: [Int32] = []
+        defer { for descriptor in descriptors { close(descriptor) } }
+        for _ in 1...filesOfConnections {
+            let descriptor = open("/dev/null", O_RDONLY | O_CLOEXEC)
+            if descriptor < 0 { return errno == EMFILE || errno == ENFILE }
+            descriptors.append(descriptor)
+        }
+        return false
     }
 
     private static func diskFull(_ path: String, _ cause: any Error) -> PenstockError {

@@ -1,0 +1,53 @@
+import Foundation
+import GRDB
+import PenstockCore
+import PenstockTestKit
+import Testing
+
+@testable import PenstockSQLite
+
+/// SQLite has one word for files that may not be opened, for processes that have too many open, and for disks that give no file.
+@Suite(.timeLimit(.minutes(5))) struct StorageErrorTests {
+    private let folder = TemporaryFolder()
+    private var path: String { folder.file("queue.db") }
+
+    private static func translated(_ path: String) -> PenstockError? {
+        StorageErrors.translated(DatabaseError(resultCode: .SQLITE_CANTOPEN), path: path) as? PenstockError
+    }
+
+    init() throws {
+        try Data().write(to: URL(fileURLWithPath: path))
+    }
+
+    @Test func wantOfPermissionIsSaid() {
+        #expect(Self.translated(folder.file("no/such.db"))?.code == .readOnly)
+    }
+
+    @Test func aDiskThatGivesNoFileIsNotTakenForWantOfFiles() {
+        let error = Self.translated(path)
+        #expect(error?.code == .storage)
+        #expect(error?.message.contains("df -i") == true)
+        #expect(error?.message.contains("ulimit") == false)
+    }
+
+    @Test func wantOfFilesIsNotTakenForWantOfPermission() async throws {
+        await #expect(processExitsWith: .success) { [path = path as String] in
+            precondition(Self.setMaxOfFiles(0))
+            let error = Self.translated(path)
+            exit(error?.code == .storage && error?.message.contains("ulimit -n") == true ? 0 : 20)
+        }
+    }
+
+    /// Sets how many files this process may have open.
+    private static func setMaxOfFiles(_ max: rlim_t) -> Bool {
+        #if canImport(Glibc)
+            let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
+        #else
+            let resource = RLIMIT_NOFILE
+        #endif
+        var bound = rlimit()
+        guard getrlimit(resource, &bound) == 0 else { return false }
+        bound.rlim_cur = max
+        return setrlimit(resource, &bound) == 0
+    }
+}
