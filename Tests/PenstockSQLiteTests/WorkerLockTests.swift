@@ -124,6 +124,19 @@ import Testing
         #expect(FileManager.default.fileExists(atPath: file))
     }
 
+    /// One file after the other would be made, and none ever be locked.
+    @Test func aFileSystemWithoutLocksIsSaid() throws {
+        let side = try SharedFolder(besideDatabaseAt: path)
+        let error = #expect(throws: PenstockError.self) {
+            try WorkerLock(in: side) { _ in
+                errno = ENOLCK
+                return -1
+            }
+        }
+        #expect(error?.code == .storage)
+        #expect(try lockFiles().isEmpty)
+    }
+
     @Test func onlyTheNameOfAWorkersFileIsOne() async throws {
         _ = try await SQLiteStore.openWithJobs(path).close()
         let name = try WorkerLock(in: side).name

@@ -12,19 +12,30 @@ package final class WorkerLock: Sendable {
     private let descriptor: Int32
 
     /// Makes a lock file that no other process has, and locks it.
-    package init(in folder: SharedFolder) throws {
+    package convenience init(in folder: SharedFolder) throws {
+        try self.init(in: folder) { FileLock.tryLock($0) }
+    }
+
+    /// - Parameter lock: locks an open file. For tests, in which the system gives no locks.
+    init(in folder: SharedFolder, by lock: (Int32) -> Int32) throws {
         self.folder = folder
         while true {
             let name = Self.prefix + UUID().uuidString.lowercased()
             guard let descriptor = try folder.make(folder.file(name)) else { continue }
             // A process that tidies up may have found the file before it was locked, and locked or removed it.
             var status = stat()
-            if flock(descriptor, LOCK_EX | LOCK_NB) == 0, fstat(descriptor, &status) == 0, status.st_nlink > 0 {
+            let failure = FileLock.take(descriptor, by: lock)
+            if failure == 0, fstat(descriptor, &status) == 0, status.st_nlink > 0 {
                 self.name = name
                 self.descriptor = descriptor
                 return
             }
             close(descriptor)
+            // A file system that gives no locks would give none on the next file.
+            guard failure == 0 || failure == EWOULDBLOCK else {
+                folder.remove(name)
+                throw SystemErrors.failure("\(folder.file(name)) cannot be locked", failure)
+            }
         }
     }
 

@@ -1,5 +1,6 @@
 import Foundation
-import PenstockCore
+package import PenstockCore
+import Synchronization
 
 /// The lock of the one process that may write. At a server, which has a lock of its own, only the one that writes for all of its machine.
 ///
@@ -18,6 +19,9 @@ package final class WriterLock: Sendable {
     /// Where the lock's file lies.
     package let path: String
     private let descriptor: Int32
+    private let lock: @Sendable (Int32) -> Int32
+    /// Why the system gave no lock at the last try that failed, an `errno`; 0: another process had it.
+    private let failure = Atomic<Int32>(0)
     /// Of the file that is open.
     private let device: UInt64
     private let number: UInt64
@@ -25,7 +29,13 @@ package final class WriterLock: Sendable {
     static let fileName = "writer-lock"
 
     /// - Throws: ``PenstockError`` when the lock's file cannot be made or opened.
-    package init(_ folder: SharedFolder) throws {
+    package convenience init(_ folder: SharedFolder) throws {
+        try self.init(folder) { FileLock.tryLock($0) }
+    }
+
+    /// - Parameter lock: locks an open file. For tests, in which the system gives no locks.
+    init(_ folder: SharedFolder, by lock: @escaping @Sendable (Int32) -> Int32) throws {
+        self.lock = lock
         path = folder.file(Self.fileName)
         descriptor = try folder.open(path)
         var status = stat()
@@ -52,10 +62,16 @@ package final class WriterLock: Sendable {
 
     /// Takes the lock, if no other store has it.
     package func tryAcquire() -> Bool {
-        while flock(descriptor, LOCK_EX | LOCK_NB) != 0 {
-            if errno != EINTR { return false }
-        }
-        return true
+        let failure = FileLock.take(descriptor, by: lock)
+        if failure == 0 { return true }
+        self.failure.store(failure == EWOULDBLOCK ? 0 : failure, ordering: .relaxed)
+        return false
+    }
+
+    /// Why the lock cannot be had, where that is not because another process has it: the file system gives none.
+    package var refusal: PenstockError? {
+        let failure = failure.load(ordering: .relaxed)
+        return failure == 0 ? nil : SystemErrors.failure("\(path) cannot be locked", failure)
     }
 
     /// What a thread sleeps between two tries where nobody wakes it: half a millisecond to four and a half, lest two keep step.

@@ -100,7 +100,7 @@ package final class WriterAccess {
     /// - Returns: whether any call is left.
     @discardableResult
     package func answerLate(after count: Int = 0) -> Bool {
-        for job in line.takeLate(after: count) { job.finish(Self.busy(engine.busyMax)) }
+        for job in line.takeLate(after: count) { job.finish(lock.refusal ?? Self.busy(engine.busyMax)) }
         return line.count > 0
     }
 
