@@ -45,6 +45,8 @@ struct DatabaseInspection {
             try part("the tables' counters", [.counterBehind], server, &report) {
                 try CounterInspection(server: server).inspect(&$0)
             }
+            // Each look goes through a whole table, which takes as long as that is large.
+            server.deadline = .now + bounds.rowsMax
             try inspectRows(PostgresConnection(server), &report)
         }
         report.sort()

@@ -151,6 +151,8 @@ package struct HealthBounds: Sendable {
     package var clockOff = Duration.seconds(5)
     /// For how long a session that has the right to write may do nothing.
     package var writerHeld = Duration.seconds(5)
+    /// For how long the rows may be looked through.
+    package var rowsMax = Duration.seconds(4 * 3600)
 
     package init() {}
 }

@@ -43,24 +43,23 @@ package enum ExpiryInspection {
 
     /// Whether no message that waits and expires has the row `expiry`.
     package static let isStray = waiting.map { source in
-        """
-        NOT EXISTS (SELECT 1 FROM \(source.table) AS line WHERE \(place(source))
-            AND line.marks & \(Marks.expiry.rawValue) <> 0)
-        """
+        "NOT EXISTS (SELECT 1 FROM \(place(source)) AND line.marks & \(Marks.expiry.rawValue) <> 0)"
     }.joined(separator: " AND ")
 
-    /// Where the message of `expiry` would be, in the words of each table's key.
+    /// Where the message of `expiry` would be, in the words of each table's key. A server searches no index for a row of several values
+    /// that a query gives: it would go through all that is ready for each message.
     private static func place(_ source: QuarantineSource) -> String {
         switch source {
-        case .scheduled: "line.sequence = expiry.sequence"
+        case .scheduled: "\(source.table) AS line WHERE line.sequence = expiry.sequence"
         case .ready:
             """
-            (line.queue_id, line.priority, line.turn, line.sequence) = (SELECT log.queue_id, log.priority, log.turn,
-                log.sequence FROM penstock_log AS log WHERE log.sequence = expiry.sequence)
+            penstock_log AS log CROSS JOIN \(source.table) AS line
+                ON line.queue_id = log.queue_id AND line.priority = log.priority AND line.turn = log.turn
+                AND line.sequence = log.sequence WHERE log.sequence = expiry.sequence
             """
         default:
             """
-            line.sequence = expiry.sequence
+            \(source.table) AS line WHERE line.sequence = expiry.sequence
                 AND line.queue_id = (SELECT log.queue_id FROM penstock_log AS log WHERE log.sequence = expiry.sequence)
             """
         }

@@ -78,6 +78,29 @@ struct ServerHealthTests {
         try await store.close()
     }
 
+    /// A look at all rows takes longer than any call may, where there are many: the doctor has a time of its own.
+    @Test func rowsAreLookedThroughForAsLongAsTheBoundsSay() async throws {
+        var bounds = HealthBounds()
+        bounds.rowsMax = .zero
+        let error = await #expect(throws: PenstockError.self) { try await findings(bounds) }
+        #expect(error?.code == .unreachable)
+        try await store.close()
+    }
+
+    /// The planner's settings are its own as the doctor looks: it may read whole tables, and each once.
+    @Test func noMessageThatExpiresIsSoughtAmongAllThatAreReady() async throws {
+        let messages = (1...5000).map { _ in NewMessage(payload: [], expiry: .after(.seconds(3600))) }
+        _ = try await store.enqueue(messages, to: jobs, durability: .processCrash)
+        try server.run("ANALYZE penstock_expiry, penstock_log, penstock_ready")
+        let look = Dialect.statement("SELECT sequence FROM penstock_expiry AS expiry WHERE \(ExpiryInspection.isStray)")
+        let plan = try server.run("EXPLAIN \(look.sql)")
+        let steps = (0..<plan.rowCount).map { plan.text($0, 0) }
+        #expect(!steps.contains { $0.contains("Join Filter: (SubPlan") }, "\(steps.joined(separator: "\n"))")
+        let found = try await findings().filter { !Self.others.contains($0.kind) && $0.severity == .error }
+        #expect(found.isEmpty, "\(found.map(\.message))")
+        try await store.close()
+    }
+
     @Test func settingsThatLoseDataAreNamed() async throws {
         try await expect(.unsafeServer, .error, "fsync = off")
         try await store.close()
