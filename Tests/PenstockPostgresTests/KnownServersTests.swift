@@ -59,6 +59,14 @@ import Testing
         #expect(!servers.admits(1) { "a" } && servers.admits(1) { "b" })
     }
 
+    /// As a restore puts new ones in place.
+    @Test func locksStandForTheTablesThatWereSeenLast() {
+        let servers = KnownServers()
+        #expect(!servers.hasSeenOther(than: 7))
+        servers.note(table: 7)
+        #expect(!servers.hasSeenOther(than: 7) && servers.hasSeenOther(than: 6) && !servers.hasSeenOther(than: nil))
+    }
+
     @Test func theOneThatWasFoundIsAskedFirst() {
         let servers = KnownServers()
         #expect(servers.inTurn(hosts) == hosts)

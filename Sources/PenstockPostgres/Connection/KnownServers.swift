@@ -15,6 +15,8 @@ final class KnownServers: Sendable {
         var system: String?
         /// The places of servers that were refused, and until when they are not asked.
         var refused: [(host: ServerAddress.Host, until: ContinuousClock.Instant)] = []
+        /// The number of the store's table that was seen last.
+        var table: Int64?
     }
 
     /// How long a place is not asked where a server was refused. It may answer sooner than the one that counts, again and again.
@@ -50,6 +52,15 @@ final class KnownServers: Sendable {
 
     /// Takes note of where the server is to be looked for first.
     func note(_ host: ServerAddress.Host) { state.withLock { $0.host = host } }
+
+    /// Takes note of the number that the store's table has.
+    func note(table: Int64) { state.withLock { $0.table = table } }
+
+    /// Whether the store's table was seen last with another number.
+    func hasSeenOther(than table: Int64?) -> Bool {
+        guard let table else { return false }
+        return state.withLock { $0.table.map { $0 != table } ?? false }
+    }
 
     /// Whether a server of a later timeline was seen.
     func hasSeenLater(than timeline: Int64?) -> Bool {

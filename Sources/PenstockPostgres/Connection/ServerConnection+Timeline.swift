@@ -37,6 +37,7 @@ extension ServerConnection {
     /// Which system the server is of; `nil`: the role may not know.
     var system: String? { try? run("SELECT system_identifier FROM pg_control_system()").text(0, 0) }
 
-    /// Whether this process has seen a server of a later timeline: this one is the primary of yesterday.
-    var isSuperseded: Bool { address.known.hasSeenLater(than: timeline) }
+    /// Whether this process has seen a server of a later timeline: this one is the primary of yesterday; or other tables in the place of
+    /// those for which the locks of this connection stand.
+    var isSuperseded: Bool { address.known.hasSeenLater(than: timeline) || address.known.hasSeenOther(than: table) }
 }

@@ -23,6 +23,9 @@ final class ServerConnection {
     /// The timeline of the server's log, once it was read; `nil`: it is a standby, or does not say.
     var timeline: Int64?
 
+    /// The number of the store's table when this connection took the locks that stand for it; `nil`: it has none.
+    var table: Int64?
+
     /// Connects.
     ///
     /// - Throws: ``ServerError``, without the password.

@@ -32,7 +32,10 @@ final class Sessions: Sendable {
         server.deadline = .now + Self.connectMax
         defer { server.deadline = nil }
         let lockClass = waitsForStandbys ? Self.waiterLockClass : Self.lockClass
-        try server.run("SELECT pg_advisory_lock_shared(\(lockClass), \(locks.id))")
+        let locked = try server.run(
+            "SELECT pg_advisory_lock_shared(\(lockClass), \(locks.id)), \(ServerConnection.tableNumber)")
+        server.table = Int64(locked.text(0, 1))
+        if let table = server.table { address.known.note(table: table) }
         try endAbandoned(server)
         try clock.read(server)
         return server

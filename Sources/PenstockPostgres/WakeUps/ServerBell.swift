@@ -211,9 +211,9 @@ final class ServerBell: Sendable {
                 nextLook = .now + Self.lookEvery
                 state.withLock { $0.hearsEverything = true }
             }
-            // A connection that died in silence is noticed by a question.
+            // A connection that died in silence is noticed by a question, and so are tables in the place of others.
             if .now - lastQuestion >= Self.pingEvery {
-                try server.run("SELECT 1")
+                try server.readTable()
                 lastQuestion = .now
             }
             isReadable = server.hasUnread

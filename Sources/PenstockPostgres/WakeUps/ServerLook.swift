@@ -40,15 +40,19 @@ final class ServerLook {
     }
 
     /// - Parameter asksForOthers: whether to ask for other machines' processes as well, on the same way.
+    /// - Throws: as ``ServerConnection/note(table:)``, and what the server reports.
     func look(asksForOthers: Bool) throws -> Seen {
         var seen = Seen()
         var isOpen = false
+        var table: Int64?
         let token = try connection.first(Self.state, .integer(asksForOthers ? 1 : 0)) { row in
             isOpen = row.integer(1) != 0
             seen.hasSaidVerdicts = row.integer(1) == 2
             seen.isAlone = row.integer(2) != 0
+            table = row.integer(3)
             return row.text(0)
         }
+        if let table { try connection.server.note(table: table) }
         let hasChanged = token != self.token
         if hasChanged {
             heldWork = try HeldWork(connection, since: horizon)
@@ -93,7 +97,7 @@ final class ServerLook {
                 ) AS latest)),
             CASE WHEN EXISTS (SELECT 1 FROM penstock_verdict WHERE state IS NULL) THEN 2
                 WHEN EXISTS (SELECT 1 FROM penstock_cascade WHERE workflow_id >= 0) THEN 1 ELSE 0 END,
-            CASE WHEN ?1 = 0 OR EXISTS (\(Sessions.otherListener)) THEN 0 ELSE 1 END
+            CASE WHEN ?1 = 0 OR EXISTS (\(Sessions.otherListener)) THEN 0 ELSE 1 END, \(ServerConnection.tableNumber)
         FROM penstock_state ORDER BY version DESC LIMIT 1
         """)
     private static let waiting = Query(

@@ -10,8 +10,13 @@ enum SaidVerdicts {
     static func prefetch(_ connection: PostgresConnection) throws { try connection.prefetch(readOpen) }
 
     /// Whether there are some to be carried out.
+    ///
+    /// - Throws: as ``ServerConnection/note(table:)``: each transaction begins with this question.
     static func areOpen(_ connection: PostgresConnection) throws -> Bool {
-        try connection.first(readOpen) { _ in true } ?? false
+        guard let found = try connection.first(readOpen, read: { (areOpen: $0.integer(0) != 0, table: $0.integer(1)) })
+        else { return false }
+        try connection.server.note(table: found.table)
+        return found.areOpen
     }
 
     /// Carries out all that are open. To be called where ``areOpen(_:)`` says that there are some.
@@ -108,7 +113,12 @@ enum SaidVerdicts {
         }
     }
 
-    private static let readOpen = Query("SELECT 1 FROM penstock_verdict WHERE state IS NULL LIMIT 1")
+    // Whoever has read a table keeps it from being replaced until the transaction ends, and a restore replaces all of them together.
+    private static let readOpen = Query(
+        """
+        SELECT CASE WHEN EXISTS (SELECT 1 FROM penstock_verdict WHERE state IS NULL) THEN 1 ELSE 0 END,
+            \(ServerConnection.tableNumber)
+        """)
     // In the order of the log: neighbours that are done move together.
     private static let selectOpen = Query(
         """
