@@ -151,7 +151,8 @@ public struct HealthFinding: Hashable, Sendable, Codable {
         public static let wrongSequence = Kind(rawValue: "wrongSequence")
         /// A number is so large or so small that no program can have counted it.
         public static let wrongNumbers = Kind(rawValue: "wrongNumbers")
-        /// A table, an index, a view or a trigger of the schema is missing, or is not as it was made.
+        /// A table, an index, a view or a trigger of the schema is missing, or is not as it was made; or a schema of a database was renamed,
+        /// and its functions go by the name before.
         public static let wrongSchema = Kind(rawValue: "wrongSchema")
         /// The folder beside the file, a file in it, or SQLite's log is damaged or has a wrong owner or mode; or the folder is missing under
         /// workers.

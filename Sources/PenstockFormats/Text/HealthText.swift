@@ -66,6 +66,7 @@ extension HealthReport {
         ]
         guard schemaVersion == schemaVersionKnown else { return anywhere }
         let here: [Subject] = [
+            ([.wrongSchema], "every function looks for the tables where they are"),
             ([.missingRights], "the role may do what a worker does"),
             ([.counterBehind], "no new row gets a number that one has"),
         ]

@@ -26,6 +26,11 @@ struct DatabaseInspection {
                     : "The database has schema version \(version) of \(report.schemaVersionKnown); `penstock migrate` brings it up to date."
             )
         }
+        if version > 0 {
+            try part("its functions", [.wrongSchema], server, &report) {
+                if try migrator.functions.lookElsewhere { $0.add(.wrongSchema, .error, migrator.functions.fault) }
+            }
+        }
         try part("its sessions", [.pooled], server, &report) {
             try SessionInspection(address: address).inspect(&$0)
         }

@@ -17,6 +17,9 @@ struct SchemaMigrator {
         try refuseOldServer()
     }
 
+    /// What the schema's functions know of its name.
+    var functions: SchemaFunctions { SchemaFunctions(address: address, server: server) }
+
     static var newest: Int { PostgresMigration.all.last?.version ?? 0 }
 
     /// The oldest server whose SQL has all that is used.
@@ -50,8 +53,8 @@ struct SchemaMigrator {
         result.rowCount == 0 ? "" : result.text(0, 0)
     }
 
-    /// - Throws: `newerSchema`, `olderSchema` when steps are missing, `notFound` when there are no tables, `notADatabase` when there are
-    ///   another program's.
+    /// - Throws: `newerSchema`, `olderSchema` when steps are missing or it was renamed, `notFound` when there are no tables, `notADatabase`
+    ///   when there are another program's.
     func refuseUnready() throws { try refuseUnready(mayMake: false, mayChange: false) }
 
     /// Makes the tables, or brings them up to date, where that is wanted.
@@ -79,6 +82,7 @@ struct SchemaMigrator {
                 "\(address.description) has schema version \(found), and this program has version \(Self.newest); run `penstock "
                     + "migrate` to bring it up to date.")
         }
+        if found > 0 { try functions.refuseOtherName() }
         return found == Self.newest
     }
 
@@ -93,14 +97,14 @@ struct SchemaMigrator {
         return found
     }
 
-    /// Applies the steps that are missing.
+    /// Applies the steps that are missing, and has functions of a schema that was renamed go by its name.
     ///
     /// - Parameter version: the last of them. For tests of older schemas.
     /// - Returns: the names of the steps that were applied.
     @discardableResult
     func migrate(to version: Int = newest) throws -> [String] {
         let before = try refuseNewer()
-        if before == Self.newest { return [] }
+        if before == Self.newest, try !functions.lookElsewhere { return [] }
         try server.run("BEGIN")
         do {
             // Of two processes that come at once the second finds the steps done.
@@ -109,6 +113,8 @@ struct SchemaMigrator {
             if found == 0 {
                 try makeSchema()
             } else {
+                // The lock would be another store's.
+                try functions.mend()
                 // Tables are changed below: a writer that has the lock may want one, and this its lock.
                 try server.run("SELECT \(ServerConnection.quoted(name: address.schema)).penstock_write_lock()")
             }
