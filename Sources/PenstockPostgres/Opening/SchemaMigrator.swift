@@ -127,7 +127,9 @@ struct SchemaMigrator {
         } catch {
             if server.isInTransaction { _ = try? server.run("ROLLBACK") }
             // Only its owner may change a table, so a right that somebody grants to a worker's role would not do.
-            guard before > 0, let refusal = error as? ServerError, refusal.state == "42501" else { throw error }
+            guard before > 0, before < Self.newest, let refusal = error as? ServerError, refusal.state == "42501" else {
+                throw error
+            }
             throw PenstockError(
                 .olderSchema,
                 "\(address.description) has schema version \(before), and this program has version \(Self.newest), to which the role may not "
