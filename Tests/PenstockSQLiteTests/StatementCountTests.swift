@@ -62,4 +62,32 @@ import Testing
         #expect(all.queues.map(\.name) == [.jobs, .mail] && all.cursors.map(\.queue) == [.jobs, .mail])
         try await store.close()
     }
+
+    /// A search for what a queue does not have goes to its end, and with every page again.
+    @Test func whatHasEndedIsOneSearch() async throws {
+        try await store.configure(.mail, .create(QueuePolicy(), ifAbsent: false))
+        _ = try await store.enqueue((1...9).map { .text("\($0)") }, to: .mail, durability: .processCrash)
+        let claimed = try await store.take(8, from: .mail)
+        _ = try await store.settle(
+            claimed.map {
+                Settlement($0.lease, $0.lease.sequence.rawValue.isMultiple(of: 2) ? .dead(error: "e") : .done)
+            })
+        _ = try await store.apply(.cancel, to: .queue(.mail, states: [.ready]))
+        let done = claimed.map(\.lease.sequence).filter { !$0.rawValue.isMultiple(of: 2) }
+        let dead = claimed.map(\.lease.sequence).filter { $0.rawValue.isMultiple(of: 2) }
+        for (states, found) in [
+            ([.done, .dead, .dropped, .cancelled], 9), ([.done, .cancelled], done.count + 1),
+            ([.done, .dead], 8), ([.cancelled, .dropped], 1),
+        ] as [(Set<MessageState>, Int)] {
+            _ = statements.take()
+            let page = try await store.messages(MessageQuery(queue: .mail, states: states))
+            #expect(count("FROM penstock_outcome AS line", in: statements.take()) == 1, "\(states)")
+            #expect(page.records.count == found && page.records.allSatisfy { states.contains($0.state) }, "\(states)")
+        }
+        _ = statements.take()
+        #expect(try await store.messages(MessageQuery(queue: .mail, states: [.dead])).map(\.sequence) == dead)
+        // Those that an index finds go by it.
+        #expect(count("INDEXED BY penstock_outcome_dead", in: statements.take()) == 1)
+        try await store.close()
+    }
 }

@@ -8,6 +8,8 @@ enum SequenceSource {
     case key(String)
     /// The rows of one state in a queue, other than `ready`.
     case line(MessageState, queueID: Int64)
+    /// What has ended in a queue in one of these states, `done` or `cancelled` among them.
+    case ended(Set<MessageState>, queueID: Int64)
     /// The ready rows of a queue with that priority; `nil`: those with turns.
     case ready(priority: Int64?, queueID: Int64)
 
@@ -20,15 +22,32 @@ enum SequenceSource {
             guard query.queue == nil else { return queues.map { .log(queueID: $0) } }
             return try mixesTimes(query, connection) ? queues.map { .log(queueID: $0) } : [.log(queueID: nil)]
         }
-        return try queues.flatMap { queueID in
-            try MessageState.allCases.filter(states.contains).flatMap { state -> [SequenceSource] in
+        return try queues.flatMap { try sources(of: states, $0, connection) }
+    }
+
+    /// The sources of messages in these states in a queue.
+    private static func sources(
+        of states: Set<MessageState>, _ queueID: Int64, _ connection: Connection
+    ) throws -> [SequenceSource] {
+        var states = states
+        var sources: [SequenceSource] = []
+        if !states.isDisjoint(with: [.done, .cancelled]) {
+            // No index finds these two. A source of one of them that has nothing, read beside others, would go to the queue's end
+            // for every page.
+            let ended = states.intersection(endStates)
+            sources.append(.ended(ended, queueID: queueID))
+            states.subtract(ended)
+        }
+        return try sources
+            + MessageState.allCases.filter(states.contains).flatMap { state -> [SequenceSource] in
                 guard state == .ready else { return [.line(state, queueID: queueID)] }
                 // Ready rows lie by priority: the first of each are taken together, and those with turns apart.
                 let priorities: [Int64?] = try priorities(of: queueID, connection)
                 return (priorities + [nil]).map { .ready(priority: $0, queueID: queueID) }
             }
-        }
     }
+
+    private static let endStates = MessageState.allCases.filter(\.isFinished)
 
     /// Whether a query asks for times by which the numbers of the whole log do not rise: queues that came from another store have brought
     /// old messages with new numbers. Those of each queue do.
@@ -83,7 +102,7 @@ enum SequenceSource {
         switch self {
         case .log(let queueID): queueID
         case .key: nil
-        case .line(_, let queueID), .ready(_, let queueID): queueID
+        case .line(_, let queueID), .ended(_, let queueID), .ready(_, let queueID): queueID
         }
     }
 
@@ -101,12 +120,19 @@ enum SequenceSource {
         case .line(.pending, _): ("penstock_pending AS line", nil)
         case .line(.blocked, _): ("penstock_blocked AS line INDEXED BY penstock_blocked_sequence", nil)
         case .line(.leased, _): ("penstock_lease AS line", nil)
-        case .line(.done, _): ("penstock_outcome AS line", "line.state = 'done'")
         case .line(.dead, _): ("penstock_outcome AS line INDEXED BY penstock_outcome_dead", "line.state = 'dead'")
         case .line(.dropped, _):
             ("penstock_outcome AS line INDEXED BY penstock_outcome_dropped", "line.state = 'dropped'")
-        case .line(.cancelled, _): ("penstock_outcome AS line", "line.state = 'cancelled'")
+        case .line(let state, _): Self.outcomes([state])
+        case .ended(let states, _): Self.outcomes(states)
         }
+    }
+
+    /// The rows of messages that ended in these states, in the order of their numbers in a queue.
+    private static func outcomes(_ states: Set<MessageState>) -> (name: String, condition: String?) {
+        let wanted = endStates.filter(states.contains)
+        let list = wanted.map { "'\($0.rawValue)'" }.joined(separator: ", ")
+        return ("penstock_outcome AS line", wanted == endStates ? nil : "line.state IN (\(list))")
     }
 
     /// A message before which everything of the queue was accepted before `moment`; 0 when there is none.
