@@ -90,4 +90,27 @@ import Testing
         #expect(count("INDEXED BY penstock_outcome_dead", in: statements.take()) == 1)
         try await store.close()
     }
+
+    /// What is scheduled or leased lies by its numbers: to look for one queue's is to look through all.
+    @Test func whatIsScheduledOrLeasedInAnyQueueIsOneSearch() async throws {
+        try await store.configure(.mail, .create(QueuePolicy(), ifAbsent: false))
+        var wanted: [SequenceNumber] = []
+        for queue in [QueueName.jobs, .mail, .jobs] {
+            wanted.append(try await store.put(.text("later", due: .after(.seconds(86_400))), to: queue).sequence)
+            wanted.append(try await store.put(.text("now"), to: queue).sequence)
+            _ = try await store.take(from: queue)
+            try await store.put(.text("ready", priority: -1), to: queue)
+        }
+        for end in [MessageQuery.End.first, .last] {
+            _ = statements.take()
+            let page = try await store.messages(MessageQuery(states: [.scheduled, .leased], end: end))
+            let ran = statements.take()
+            #expect(count("FROM penstock_scheduled AS line", in: ran) == 1, "\(ran)")
+            #expect(count("FROM penstock_lease AS line", in: ran) == 1, "\(ran)")
+            #expect(page.map(\.sequence) == wanted)
+        }
+        let own = try await store.messages(MessageQuery(queue: .jobs, states: [.scheduled, .leased]))
+        #expect(own.map(\.sequence) == [wanted[0], wanted[1], wanted[4], wanted[5]])
+        try await store.close()
+    }
 }

@@ -6,8 +6,8 @@ enum SequenceSource {
     case log(queueID: Int64?)
     /// What was enqueued with a unique key, in whichever queue.
     case key(String)
-    /// The rows of one state in a queue, other than `ready`.
-    case line(MessageState, queueID: Int64)
+    /// The rows of one state in a queue, other than `ready`; `nil`, for what is scheduled or leased: in all queues.
+    case line(MessageState, queueID: Int64?)
     /// What has ended in a queue in one of these states, `done` or `cancelled` among them.
     case ended(Set<MessageState>, queueID: Int64)
     /// The ready rows of a queue with that priority; `nil`: those with turns.
@@ -18,11 +18,18 @@ enum SequenceSource {
     /// - Parameter queues: the ids of the queues that it is about.
     static func all(of query: MessageQuery, _ queues: [Int64], _ connection: Connection) throws -> [SequenceSource] {
         if let key = query.matching.uniqueKey { return [.key(key)] }
-        guard let states = query.states else {
-            guard query.queue == nil else { return queues.map { .log(queueID: $0) } }
-            return try mixesTimes(query, connection) ? queues.map { .log(queueID: $0) } : [.log(queueID: nil)]
+        let areTogether = try query.queue == nil && !mixesTimes(query, connection)
+        guard var states = query.states else {
+            return areTogether ? [.log(queueID: nil)] : queues.map { .log(queueID: $0) }
         }
-        return try queues.flatMap { try sources(of: states, $0, connection) }
+        var sources: [SequenceSource] = []
+        if areTogether {
+            // These lie by their numbers, whatever their queues: each queue's own source would go through all of them.
+            for state in [MessageState.scheduled, .leased] where states.remove(state) != nil {
+                sources.append(.line(state, queueID: nil))
+            }
+        }
+        return try sources + queues.flatMap { try Self.sources(of: states, $0, connection) }
     }
 
     /// The sources of messages in these states in a queue.
@@ -100,9 +107,9 @@ enum SequenceSource {
 
     private var queueID: Int64? {
         switch self {
-        case .log(let queueID): queueID
+        case .log(let queueID), .line(_, let queueID): queueID
         case .key: nil
-        case .line(_, let queueID), .ended(_, let queueID), .ready(_, let queueID): queueID
+        case .ended(_, let queueID), .ready(_, let queueID): queueID
         }
     }
 
