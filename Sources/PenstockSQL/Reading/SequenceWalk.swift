@@ -11,8 +11,14 @@ struct SequenceWalk {
 
     private let connection: Connection
     private let end: MessageQuery.End
+    /// The sources that are left, once the walk has begun in such an order that the last one has the next message. A store of many
+    /// queues has thousands, nearly all of them empty: no message may cost a look at each.
     private var streams: [Stream]
+    private var hasBegun = false
     private var last: Int64?
+
+    /// How many sources may have more messages.
+    var sourceCount: Int { streams.count }
 
     /// - Parameter queues: the ids of the queues that the query is about.
     init(_ query: MessageQuery, _ queues: [Int64], _ connection: Connection) throws {
@@ -46,18 +52,42 @@ struct SequenceWalk {
     }
 
     private mutating func head() throws -> Int64? {
-        var first: Int?
-        for index in streams.indices {
-            if streams[index].ahead.isEmpty { try streams[index].readOn(end, connection) }
-            guard let sequence = streams[index].ahead.first else { continue }
-            if let other = first.flatMap({ streams[$0].ahead.first }),
-                end == .first ? other <= sequence : other >= sequence
-            {
-                continue
-            }
-            first = index
+        if !hasBegun {
+            try begin()
+        } else if var stream = streams.popLast() {
+            // The one that gave the message before this one: what it has next may come after what others have.
+            if stream.ahead.isEmpty { try stream.readOn(end, connection) }
+            if let first = stream.ahead.first { streams.insert(stream, at: place(of: first)) }
         }
-        return first.flatMap { streams[$0].ahead.popFirst() }
+        return streams.isEmpty ? nil : streams[streams.count - 1].ahead.popFirst()
+    }
+
+    private mutating func begin() throws {
+        hasBegun = true
+        for index in streams.indices where streams[index].ahead.isEmpty { try streams[index].readOn(end, connection) }
+        streams = streams.filter { !$0.ahead.isEmpty }.sorted { [end] one, other in
+            guard let first = one.ahead.first, let second = other.ahead.first else { return false }
+            return Self.comes(second, before: first, from: end)
+        }
+    }
+
+    /// Where a stream stands among the others that has `sequence` next.
+    private func place(of sequence: Int64) -> Int {
+        var low = 0
+        var high = streams.count
+        while low < high {
+            let middle = (low + high) / 2
+            if let other = streams[middle].ahead.first, Self.comes(sequence, before: other, from: end) {
+                low = middle + 1
+            } else {
+                high = middle
+            }
+        }
+        return low
+    }
+
+    private static func comes(_ one: Int64, before other: Int64, from end: MessageQuery.End) -> Bool {
+        end == .first ? one < other : one > other
     }
 
     /// What was read of one source and is still to come.
