@@ -181,6 +181,19 @@ import Testing
         try await store.close()
     }
 
+    /// All that waits is looked at, and what is looked for beside each row may be as much.
+    @Test func secondPlacesAreFoundByIndexes() async throws {
+        try await makeFile().close()
+        let program = try ForeignProgram(path)
+        #expect(Repairing.secondPlaces.count == 5)
+        for (source, condition) in Repairing.secondPlaces {
+            let steps = try await program.rows(
+                "EXPLAIN QUERY PLAN SELECT 1 FROM \(source.table) AS line WHERE \(condition)")
+            #expect(steps.contains { $0.contains("SEARCH other") }, "\(steps)")
+            #expect(!steps.contains { $0.contains("SCAN other") }, "\(steps)")
+        }
+    }
+
     @Test func unfinishedDeletionsAreFinishedOrGivenUp() async throws {
         let store = try await makeFile()
         try await store.configure(.mail, .create(QueuePolicy(), ifAbsent: false))

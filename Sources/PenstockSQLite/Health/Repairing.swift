@@ -133,8 +133,16 @@ struct Repairing {
             because: Quarantine.Reason.notInLog)
     }
 
-    /// Of several places the one counts that is furthest along a message's life.
     private mutating func setAsideSecondPlaces() throws {
+        for (source, condition) in Self.secondPlaces {
+            try setAside(
+                .misplaced, source, "{has|have} another place as well, which counts", where: condition,
+                because: "The message has another place in the line, which counts.")
+        }
+    }
+
+    /// When a row `line` of a table is its message's second place. Of several places the one counts that is furthest along a message's life.
+    static var secondPlaces: [(source: QuarantineSource, condition: String)] {
         func isIn(_ tables: [String]) -> String {
             tables.map { "EXISTS (SELECT 1 FROM penstock_\($0) AS other WHERE other.sequence = line.sequence)" }
                 .joined(separator: " OR ")
@@ -148,16 +156,17 @@ struct Repairing {
                 AND other.priority = line.priority AND other.sequence = line.sequence
                 AND other.turn = (SELECT turn FROM penstock_log AS log WHERE log.sequence = line.sequence))
             """
-        for (source, condition) in [
-            (QuarantineSource.lease, ended), (.scheduled, "\(ended) OR \(isIn(["lease"]))"),
+        // These lie by their queues first: by the number alone every row would go through all of them.
+        let isPending = """
+            EXISTS (SELECT 1 FROM penstock_pending AS other
+                WHERE other.queue_id = line.queue_id AND other.sequence = line.sequence)
+            """
+        return [
+            (.lease, ended), (.scheduled, "\(ended) OR \(isIn(["lease"]))"),
             (.ready, "\(ended) OR \(isIn(["lease", "scheduled"]))"),
             (.pending, "\(ended) OR \(isIn(["lease", "scheduled"])) OR \(isReady)"),
-            (.blocked, "\(ended) OR \(isIn(["lease", "scheduled", "pending"])) OR \(isReady)"),
-        ] {
-            try setAside(
-                .misplaced, source, "{has|have} another place as well, which counts", where: condition,
-                because: "The message has another place in the line, which counts.")
-        }
+            (.blocked, "\(ended) OR \(isIn(["lease", "scheduled"])) OR \(isPending) OR \(isReady)"),
+        ]
     }
 
     private mutating func buryMisplaced() throws {
