@@ -72,6 +72,9 @@ static const char step_0022[] = {
 static const char step_0023[] = {
 #embed "../SQL/0023_other_sessions.sql" suffix(, 0)
 };
+static const char step_0024[] = {
+#embed "../SQL/0024_collations.sql" suffix(, 0)
+};
 
 // In order: the first one is step 1.
 static const struct penstock_postgres_migrations_step steps[] = {
@@ -98,6 +101,7 @@ static const struct penstock_postgres_migrations_step steps[] = {
     {"settings", step_0021},
     {"locked_looks", step_0022},
     {"other_sessions", step_0023},
+    {"collations", step_0024},
 };
 
 int penstock_postgres_migrations_step_count(void) { return (int)(sizeof steps / sizeof steps[0]); }
