@@ -282,4 +282,17 @@ import Testing
         #expect(!steps.contains { $0.contains("B-TREE") }, "\(steps)")
         try await store.close()
     }
+
+    @Test func anIdleWorkerGoesThroughNothingThatExpires() async throws {
+        let expiring = (1...500).map { NewMessage.text("\($0)", expiry: .after(.seconds(86_400))) }
+        _ = try await store.enqueue(expiring, to: .jobs, durability: .processCrash)
+        try await analyze(true)
+        let steps = try await pool.read { database in
+            try Row.fetchAll(database, sql: "EXPLAIN QUERY PLAN " + ChangePoller.waiting.sql).map {
+                $0["detail"] as String
+            }
+        }
+        #expect(!steps.contains { $0.contains("SCAN penstock_expiry") }, "\(steps)")
+        try await store.close()
+    }
 }
