@@ -1,4 +1,5 @@
 import PenstockCore
+import PenstockSQL
 import Testing
 
 @testable import PenstockPostgres

@@ -1,5 +1,6 @@
 import Penstock
 import PenstockCore
+import PenstockSQL
 import Testing
 
 @testable import PenstockPostgres
