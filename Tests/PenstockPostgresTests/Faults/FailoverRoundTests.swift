@@ -53,10 +53,12 @@ struct FailoverRoundTests {
             ],
             at: pair.address)
         worker.lines.closeWriteEnd()
+        let begun = Tally()
         var recoveries: [FailoverPair.Recovery] = []
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask {
                 while let payload = await worker.lines.next() {
+                    begun.add()
                     load.ledger.note { $0.worked[payload, default: 0] += 1 }
                 }
             }
@@ -64,6 +66,8 @@ struct FailoverRoundTests {
             for follower in followers.values { group.addTask { await follower.run() } }
             defer { for follower in followers.values { follower.end() } }
             try await load.run {
+                // It goes on through what happens to its server, and not to a start that finds none.
+                try await begun.wait(for: 1)
                 var left: [Fault] = []
                 for round in 1...roundCount {
                     if left.isEmpty { left = faults.filter { $0 != .fillsLog || pair.canFillLog } }
