@@ -100,7 +100,7 @@ import Testing
         let store = try await store(1, copy: QueuePolicy(capacity: Capacity(1, whenFull: .wait)))
         try await store.queue("copy").enqueue([9])
         let (answers, continuation) = AsyncStream.makeStream(of: TestResponse?.self)
-        try await TestServer.run(store: store) { server in
+        try await TestServer.run(store: store, finishTime: .seconds(60), cancelTime: .seconds(90)) { server in
             Task {
                 continuation.yield(
                     try? await server.submit("/queues/log/replay", ["messages": "1", "into": "copy"]))

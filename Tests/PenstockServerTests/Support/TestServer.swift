@@ -27,13 +27,13 @@ struct TestServer {
     func showing(_ token: String) -> TestServer { TestServer(store: store, url: url, token: token) }
 
     /// Calls `body` with a server that takes requests, and stops it. One that listens at a socket in the file system is spoken to with
-    /// ``RawClient``. What it answers when it is told to stop has the time that a busy machine needs.
+    /// ``RawClient``. A test of what it answers as it stops gives it the time that a busy machine needs; for that long it keeps its store.
     static func run(
         store: PenstockStore = PenstockStore(TestDatabase().open()),
         at address: ListenAddress = .port(host: "127.0.0.1", 0), tokens: Tokens? = nil, hosts: [String] = [],
         isReadOnly: Bool = false, name: String? = nil, path: String? = nil, health: HealthSource? = nil,
         logger: Logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, tracer: (any Tracer)? = nil,
-        finishTime: Duration = .seconds(60), cancelTime: Duration = .seconds(90),
+        finishTime: Duration = .seconds(1), cancelTime: Duration = .seconds(5),
         _ body: @escaping @Sendable (TestServer) async throws -> Void
     ) async throws {
         let server = Server(
