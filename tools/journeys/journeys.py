@@ -184,8 +184,10 @@ def filters_stand_in_the_address(bin_path):
         place.command("enqueue", "bulk", "needle")
         page.get(f"{place.url}/messages")
         expect(len(page.find_elements(By.CSS_SELECTOR, "tbody tr")) == 3, "all messages are there")
-        one(page, "input[name=text]").send_keys("needle & ")
-        one(page, "input[name=queue]").send_keys("mail", Keys.ENTER)
+        # The page may bring itself up to date between the look for a field and the first key.
+        fill = lambda name, *keys: until(f"{name} is filled in", lambda: one(page, f"input[name={name}]").send_keys(*keys) is None)
+        fill("text", "needle & ")
+        fill("queue", "mail", Keys.ENTER)
         until("one is found", lambda: len(page.find_elements(By.CSS_SELECTOR, "tbody tr")) == 1)
         expect("text=needle+%26+" in page.current_url and "queue=mail" in page.current_url, page.current_url)
         address = page.current_url
