@@ -1,5 +1,6 @@
 import Foundation
 import Penstock
+import PenstockTestKit
 import Testing
 
 extension Faults {
@@ -14,10 +15,7 @@ extension Faults {
 
         /// A task that follows a log sleeps until something happens. What it waits for cannot happen any more, and it is told.
         @Test(arguments: Loss.allCases) func aFollowerIsToldAtOnce(loss: Loss) async throws {
-            var waits: [Duration] = []
-            // A machine with too much to do is given more chances.
-            while waits.count < 5, waits.last.map({ $0 >= Self.soon }) ?? true {
-                waits.append(try await waitForWord(of: loss))
+            let waits = try await measured(atMost: 5, until: { $0 < Self.soon }) { _ in try await waitForWord(of: loss)
             }
             #expect(try #require(waits.last) < Self.soon, "from the loss to the word of it: \(waits)")
         }

@@ -42,10 +42,9 @@ extension Faults {
 
         /// It does not wait for anything, and says nothing of commands that were killed, as none was.
         @Test func anIdleWorkerEndsAtOnceAtTheSecondSignal() async throws {
-            var waits: [Duration] = []
-            // After three seconds it would give up on what it had in its hands. A machine with too much to do is given more chances.
-            while waits.count < 5, waits.last.map({ $0 >= .milliseconds(2900) }) ?? true {
-                waits.append(try await endOfAnIdleWorker())
+            // After three seconds it would give up on what it had in its hands.
+            let waits = try await measured(atMost: 5, until: { $0 < .milliseconds(2900) }) { _ in
+                try await endOfAnIdleWorker()
             }
             #expect(try #require(waits.last) < .milliseconds(2900), "from the second signal to the end: \(waits)")
         }

@@ -29,7 +29,7 @@ struct MountedFileTests {
         try await SQLiteStore.open(path: path).close()
     }
 
-    /// What lies beside the file is there for everybody who comes by the folder.
+    /// A process that opens the file by the mounted folder finds what lies beside it.
     @Test func aFileInAFolderThatIsMountedIsUsed() async throws {
         try await SQLiteStore.openWithJobs(path).close()
         let place = folder.file("place")

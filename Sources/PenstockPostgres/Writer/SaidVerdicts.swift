@@ -113,7 +113,7 @@ enum SaidVerdicts {
         }
     }
 
-    // Whoever has read a table keeps it from being replaced until the transaction ends, and a restore replaces all of them together.
+    // A transaction that has read a table keeps it from being replaced until it ends, and a restore replaces all of them together.
     private static let readOpen = Query(
         """
         SELECT CASE WHEN EXISTS (SELECT 1 FROM penstock_verdict WHERE state IS NULL) THEN 1 ELSE 0 END,

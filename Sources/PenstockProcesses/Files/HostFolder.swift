@@ -60,9 +60,8 @@ package final class HostFolder: Sendable {
 
     /// Whether two descriptors are of one file: it may have been removed, and another one made.
     private static func isSame(_ one: Int32, _ other: Int32) -> Bool {
-        var (first, second) = (stat(), stat())
-        return fstat(one, &first) == 0 && fstat(other, &second) == 0 && first.st_dev == second.st_dev
-            && first.st_ino == second.st_ino
+        guard let number = FileNumber(of: one) else { return false }
+        return number == FileNumber(of: other)
     }
 
     /// Removes some of the folders that processes have left that were killed.

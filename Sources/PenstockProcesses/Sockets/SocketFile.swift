@@ -11,20 +11,7 @@ package import PenstockCore
 /// The socket in the file system where a program listens, and which may be another program's by the time it stops.
 package struct SocketFile: Sendable {
     private let path: String
-    private let identity: Identity
-
-    /// Which file a path leads to.
-    private struct Identity: Equatable {
-        let device: UInt64
-        let number: UInt64
-
-        init?(_ path: String) {
-            var facts = stat()
-            guard lstat(path, &facts) == 0, facts.st_mode & S_IFMT == S_IFSOCK else { return nil }
-            device = UInt64(truncatingIfNeeded: facts.st_dev)
-            number = UInt64(truncatingIfNeeded: facts.st_ino)
-        }
-    }
+    private let number: FileNumber
 
     /// Where a program that makes its socket by itself makes it, before it takes its place.
     package static func draft(of path: String) -> String { path + "~" }
@@ -36,15 +23,22 @@ package struct SocketFile: Sendable {
     package init(publishing path: String) throws(PenstockError) {
         let draft = Self.draft(of: path)
         defer { unlink(draft) }
-        guard chmod(draft, 0o600) == 0, let identity = Identity(draft), link(draft, path) == 0 else {
+        guard chmod(draft, 0o600) == 0, let number = Self.number(at: draft), link(draft, path) == 0 else {
             throw errno == EEXIST ? Self.taken(path) : SystemErrors.failure("Nothing can listen at \(path)", errno)
         }
-        (self.path, self.identity) = (path, identity)
+        (self.path, self.number) = (path, number)
+    }
+
+    /// Which file a path leads to; `nil`: it is no socket.
+    private static func number(at path: String) -> FileNumber? {
+        var facts = stat()
+        guard lstat(path, &facts) == 0, facts.st_mode & S_IFMT == S_IFSOCK else { return nil }
+        return FileNumber(facts)
     }
 
     /// Removes the socket, unless another one has taken its place.
     package func remove() {
-        if Identity(path) == identity { unlink(path) }
+        if Self.number(at: path) == number { unlink(path) }
     }
 
     /// Removes a socket that nobody listens at any more.

@@ -22,9 +22,8 @@ package final class WriterLock: Sendable {
     private let lock: @Sendable (Int32) -> Int32
     /// Why the system gave no lock at the last try that failed, an `errno`; 0: another process had it.
     private let failure = Atomic<Int32>(0)
-    /// Of the file that is open.
-    private let device: UInt64
-    private let number: UInt64
+    /// Of the file that is open; the system knows it of every one.
+    private let number: FileNumber?
     /// The lock's file within the folder.
     static let fileName = "writer-lock"
 
@@ -38,11 +37,7 @@ package final class WriterLock: Sendable {
         self.lock = lock
         path = folder.file(Self.fileName)
         descriptor = try folder.open(path)
-        var status = stat()
-        // The system knows it of every file that is open.
-        _ = fstat(descriptor, &status)
-        device = UInt64(truncatingIfNeeded: status.st_dev)
-        number = UInt64(truncatingIfNeeded: status.st_ino)
+        number = FileNumber(of: descriptor)
         slots = WriterSlots(in: folder)
     }
 
@@ -56,8 +51,7 @@ package final class WriterLock: Sendable {
         var status = stat()
         // A place that this process may not look at any more says nothing.
         guard stat(path, &status) == 0 else { return errno != ENOENT && errno != ENOTDIR }
-        return UInt64(truncatingIfNeeded: status.st_dev) == device
-            && UInt64(truncatingIfNeeded: status.st_ino) == number
+        return FileNumber(status) == number
     }
 
     /// Takes the lock, if no other store has it.

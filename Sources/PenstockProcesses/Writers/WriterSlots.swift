@@ -81,17 +81,15 @@ package final class WriterSlots: Sendable {
         name: "writers", version: 4, byteCount: requestsStart + count * slotByteCount)
 
     private let memory: SharedMemory
-    /// The kernel's number of the file in which the slots lie. Another file has it only when no process has this one open any more.
-    package let fileNumber: UInt64
+    /// Which file the slots lie in.
+    package let fileNumber: FileNumber
 
     /// `nil` when the memory cannot be had.
     package init?(in folder: SharedFolder) {
-        var status = stat()
-        guard let memory = try? SharedMemory(Self.layout, in: folder), fstat(memory.descriptor, &status) == 0 else {
-            return nil
-        }
-        self.memory = memory
-        fileNumber = UInt64(truncatingIfNeeded: status.st_ino)
+        guard let memory = try? SharedMemory(Self.layout, in: folder),
+            let fileNumber = FileNumber(of: memory.descriptor)
+        else { return nil }
+        (self.memory, self.fileNumber) = (memory, fileNumber)
     }
 
     /// A number that no other memory has, of any machine: it names the slots where those of many machines meet.

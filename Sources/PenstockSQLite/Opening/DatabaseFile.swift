@@ -124,19 +124,17 @@ enum DatabasePath {
 
 /// Which file it is, whatever its name: one that was put in its place is another one.
 struct FileIdentity: Equatable {
-    private let device: UInt64
-    private let number: UInt64
+    private let number: FileNumber
     /// Whether it had no bytes, as a file that is yet to be made a database.
     private let isEmpty: Bool
 
     init(_ status: stat) {
-        device = UInt64(truncatingIfNeeded: status.st_dev)
-        number = UInt64(truncatingIfNeeded: status.st_ino)
+        number = FileNumber(status)
         isEmpty = status.st_size == 0
     }
 
     static func == (left: FileIdentity, right: FileIdentity) -> Bool {
-        left.device == right.device && left.number == right.number
+        left.number == right.number
     }
 
     /// The file that is at `path` now.

@@ -9,7 +9,7 @@ struct Answers: AnswerRows {
 
     /// Those to requests at `slots`; without slots there are no requests.
     init(of slots: WriterSlots?) {
-        self.init(fileNumber: slots?.fileNumber ?? 0)
+        self.init(fileNumber: slots?.fileNumber.inode ?? 0)
     }
 
     /// Two releases may have the database open at once, and the slots of another layout are other slots. So are those in another

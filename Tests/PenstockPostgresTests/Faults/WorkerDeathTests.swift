@@ -2,6 +2,7 @@ import Foundation
 import PenstockCore
 import PenstockProcesses
 import PenstockSQL
+import PenstockTestKit
 import Testing
 
 @testable import PenstockPostgres
@@ -54,11 +55,9 @@ struct WorkerDeathTests {
         return time
     }
 
-    /// What is asked is Penstock's part; a machine with too much to do is given more chances.
     private func expect(within bound: Duration, _ what: String, _ measure: (Int) async throws -> Duration) async throws
     {
-        var times: [Duration] = []
-        while times.count < 8, times.last.map({ $0 > bound }) ?? true { times.append(try await measure(times.count)) }
+        let times = try await measured(atMost: 8, until: { $0 <= bound }, measure)
         print("    \(what): \(times)")
         #expect(try #require(times.last) <= bound, "\(what): \(times)")
     }
