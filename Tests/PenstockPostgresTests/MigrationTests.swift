@@ -51,6 +51,27 @@ struct MigrationTests {
         try late.server.run("ROLLBACK")
     }
 
+    /// They are Penstock's all the same, and no other program's.
+    @Test func tablesThatDoNotSayWhatTheyAreAreRefused() async throws {
+        let url = try PostgresServer.newURL()
+        try await PostgresStore.open(url: url).close()
+        let address = try ServerAddress(url)
+        try SchemaMigrator(address, busyMax: .seconds(60)).server.run("DELETE FROM penstock_migration")
+        let error = await #expect(throws: PenstockError.self) { _ = try await PostgresStore.open(url: url) }
+        #expect(error?.code == .corrupt && error?.message.contains("penstock_migration") == true, "\(String(describing: error))")
+    }
+
+    /// A row that a program inserts into a view would be nowhere, and it would be told that it is there.
+    @Test func aSessionWithoutTriggersIsRefused() async throws {
+        let url = try PostgresServer.newURL()
+        try await PostgresStore.open(url: url).close()
+        let options = "options=-c%20session_replication_role%3Dreplica"
+        let error = await #expect(throws: PenstockError.self) {
+            _ = try await PostgresStore.open(url: url + (url.contains("?") ? "&" : "?") + options)
+        }
+        #expect(error?.message.contains("session_replication_role") == true, "\(String(describing: error))")
+    }
+
     @Test func whatIsNotThereIsNotMade() async throws {
         let url = try PostgresServer.newURL()
         let error = await #expect(throws: PenstockError.self) {

@@ -1,3 +1,6 @@
+import Foundation
+import GRDB
+import PenstockConformance
 import PenstockCore
 import PenstockTestKit
 import Synchronization
@@ -94,5 +97,39 @@ import Testing
         await expect(.illegalTransition) { try await store.configure(.jobs, .delete(force: false)) }
         #expect(try await store.texts() == ["waits"])
         try await store.close()
+    }
+
+    /// What the rules leave behind is of every kind. One rule of six, as each queue that goes costs a flush.
+    @Test(arguments: ConformanceCase.all.enumerated().filter { $0.offset % 6 == 1 }.map(\.element))
+    func whateverAMessageIsItGoesWithAllOfIt(_ rule: ConformanceCase) async throws {
+        try await rule.run(on: harness)
+        guard FileManager.default.fileExists(atPath: path) else { return }
+        let store = try await harness.openStore()
+        let isSound = try await findings() == []
+        _ = try await store.prune(PruneRequest(retention: Retention(age: .zero, deadAge: .zero)))
+        if isSound { #expect(try await findings() == [], "after pruning what \(rule) leaves") }
+        for queue in try await store.status(of: nil).queues {
+            try await store.configure(queue.name, .delete(force: true))
+            if isSound { #expect(try await findings() == [], "without \(queue.name) of \(rule)") }
+        }
+        try await store.close()
+        let left = try await DatabaseQueue(path: path).read { database in
+            let tables = try String.fetchAll(
+                database, sql: "SELECT name FROM sqlite_schema WHERE type = 'table' AND name LIKE 'penstock%'")
+            return try tables.filter { table in
+                let columns = try database.columns(in: table).map(\.name)
+                guard columns.contains("sequence"), !Self.keepsNumbers.contains(table) else { return false }
+                return try Int.fetchOne(database, sql: "SELECT count(*) FROM \(table) WHERE sequence > 0") != 0
+            }
+        }
+        #expect(left == [], "of \(rule)")
+    }
+
+    /// Tables in which the number of a message stays that is gone.
+    private static let keepsNumbers: Set<String> = ["penstock_quarantine"]
+
+    private func findings() async throws -> [HealthFinding.Kind] {
+        try await SQLiteStore.inspectHealth(path: path, time: harness.time).findings.filter { $0.severity == .error }
+            .map(\.kind)
     }
 }

@@ -113,4 +113,28 @@ import Testing
         #expect(own.map(\.sequence) == [wanted[0], wanted[1], wanted[4], wanted[5]])
         try await store.close()
     }
+
+    /// Their numbers are no neighbours: to a server each statement is a way there and back.
+    @Test func whatGoesInOneStepGoesByFewStatements() async throws {
+        try await store.configure(.jobs, .set(QueuePolicy()))
+        try await store.configure(.mail, .create(QueuePolicy(), ifAbsent: false))
+        for _ in 1...40 {
+            for queue in [QueueName.jobs, .mail] {
+                _ = try await store.append([.text("a")], to: queue, unless: nil, durability: .processCrash)
+            }
+        }
+        _ = statements.take()
+        let request = PruneRequest(queue: .jobs, retention: Retention(age: nil, count: 10))
+        #expect(try await store.prune(request).messages == 30)
+        #expect(count("DELETE FROM penstock_log", in: statements.take()) == 1)
+        for number in 1...40 { try await store.put(.text("b", priority: number % 2), to: number < 21 ? .jobs : .mail) }
+        _ = statements.take()
+        try await store.configure(.jobs, .delete(force: true))
+        let ran = statements.take()
+        #expect(count("DELETE FROM penstock_log", in: ran) == 2, "Neighbours, and the others: \(ran)")
+        #expect(ran.count < 100, "\(ran)")
+        #expect(try await store.depths(.mail).ready == 20)
+        #expect(try await store.texts().count == 60)
+        try await store.close()
+    }
 }

@@ -35,18 +35,34 @@ struct SchemaMigrator {
     }
 
     /// The version of the schema: 0 when there is none of Penstock's tables.
+    ///
+    /// - Throws: `corrupt` when there are, and they do not say; `invalidInput` when the server runs no triggers for this role.
     func version() throws -> Int {
         // Looked up as rows: to_regclass goes by what the session remembers, which within a transaction may be that there was no such
         // table before another process made it.
         let known = try server.run(
             """
-            SELECT 1 FROM pg_class AS tables JOIN pg_namespace AS schemas ON schemas.oid = tables.relnamespace
-            WHERE schemas.nspname = \(schemaText) AND tables.relname = 'penstock_migration'
+            SELECT current_setting('session_replication_role'), EXISTS (
+                SELECT 1 FROM pg_class AS tables JOIN pg_namespace AS schemas ON schemas.oid = tables.relnamespace
+                WHERE schemas.nspname = \(schemaText) AND tables.relname = 'penstock_migration')
             """)
-        guard known.rowCount > 0 else { return 0 }
+        // What is written through the views would be nowhere, without a word.
+        guard known.text(0, 0) != "replica" || !address.mustBeWritable else {
+            throw PenstockError(
+                .invalidInput,
+                "\(address.description) runs no triggers for this role, as session_replication_role is 'replica'; set it to 'origin' for "
+                    + "the role and the database.")
+        }
+        guard known.text(0, 1) == "t" else { return 0 }
         // With its schema: the server tells a role without a right to that so, and not that there is no such table.
         let table = ServerConnection.quoted(name: address.schema) + ".penstock_migration"
-        return Int(text(try server.run("SELECT coalesce(max(version), 0) FROM \(table)"))) ?? 0
+        let newest = try server.run("SELECT max(version) FROM \(table)")
+        guard !newest.isNull(0, 0) else {
+            throw PenstockError(
+                .corrupt,
+                "\(address.description) has lost the rows of penstock_migration, which say what its tables are; restore it from a copy.")
+        }
+        return Int(text(newest)) ?? 0
     }
 
     private func text(_ result: ServerResult) -> String {

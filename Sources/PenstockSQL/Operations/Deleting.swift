@@ -48,17 +48,14 @@ enum Deleting {
             try transaction.queuesChanged()
             return .isRefused(openCount: openCount)
         }
-        let sequences = try connection.all(
-            selectLog, .integer(account.id), .integer(Int64(limit)), read: { $0.integer(0) })
-        for sequence in sequences {
-            if let entry = try Line.locate(sequence, in: transaction) {
-                try Pruning.forget(entry, in: transaction)
-            } else {
-                // It has no place in the line, which `penstock doctor` reports. It goes all the same.
-                try Pruning.forgetTraces(of: sequence, in: transaction)
-            }
+        let messages = try connection.all(
+            selectLog, .integer(account.id), .integer(Int64(limit)), read: { ($0.integer(0), $0.integer(1)) })
+        let priorities = Set(messages.map(\.1))
+        if let first = messages.first?.0, let last = messages.last?.0 {
+            try takeOutOfLine(first...last, priorities, account, in: transaction)
+            try forgetTraces(of: MessageSet(inOrder: messages.map(\.0)), in: transaction)
         }
-        guard sequences.count < limit else { return .goesOn }
+        guard messages.count < limit else { return .goesOn }
         // What is in line and not in the log, which only a change by hand leaves.
         for query in leftovers { try connection.run(query, .integer(account.id)) }
         try transaction.writeDown()
@@ -66,6 +63,42 @@ enum Deleting {
         try transaction.queuesChanged()
         transaction.ringAll(queue)
         return .isGone
+    }
+
+    /// Removes all messages of a queue between two from the tables of the line, and counts them out of its depths. Some may have no
+    /// place there, which `penstock doctor` reports.
+    private static func takeOutOfLine(
+        _ range: ClosedRange<Int64>, _ priorities: Set<Int64>, _ account: QueueAccount, in transaction: Transaction
+    ) throws {
+        let connection = transaction.connection
+        let (id, first, last) = (
+            Value.integer(account.id), Value.integer(range.lowerBound), Value.integer(range.upperBound)
+        )
+        func takenCount() throws -> Int64 { Int64(try connection.changesCount()) }
+        for (state, query) in lines {
+            try connection.run(query, id, first, last)
+            account.change.count(state, -(try takenCount()))
+        }
+        // What is ready is found by its place: the table has no index by the number alone, but for what has a turn.
+        for priority in priorities {
+            try connection.run(deleteReady, id, first, last, .integer(priority))
+            account.change.count(.ready, -(try takenCount()))
+        }
+        if account.hasTurns {
+            try connection.run(deleteReadyWithTurn, id, first, last)
+            account.change.count(.ready, -(try takenCount()))
+        }
+        try connection.run(deleteKeys, id, first, last)
+        try connection.run(deleteExpiries, id, first, last)
+    }
+
+    /// Removes what messages have left behind. Tasks that wait for one of these are told that it is gone.
+    private static func forgetTraces(of set: MessageSet, in transaction: Transaction) throws {
+        let traces = try Traces(transaction.connection)
+        if traces.hasTasks {
+            for task in try TaskRows.tasks(among: set, transaction.connection) { transaction.cascade.note(task) }
+        }
+        try traces.forget(set, transaction.connection)
     }
 
     /// What is said when messages wait or run and nobody asked for force.
@@ -114,7 +147,29 @@ enum Deleting {
         """)
     private static let writeDeleting = Query("UPDATE penstock_queue SET deleting = ?2 WHERE id = ?1")
     private static let selectLog = Query(
-        "SELECT sequence FROM penstock_log WHERE queue_id = ?1 ORDER BY sequence LIMIT ?2")
+        "SELECT sequence, priority FROM penstock_log WHERE queue_id = ?1 ORDER BY sequence LIMIT ?2")
+    /// What takes messages out of the tables of the line, but for those that are ready.
+    private static let lines: [(state: MessageState, delete: Query)] = [
+        (.pending, deletion(from: "pending")), (.scheduled, deletion(from: "scheduled")),
+        (.blocked, deletion(from: "blocked")), (.leased, deletion(from: "lease")),
+        (.dead, deletion(from: "outcome INDEXED BY penstock_outcome_dead", "AND state = 'dead'")),
+        // No dead letter is left there.
+        (.done, deletion(from: "outcome")),
+    ]
+    private static let deleteReady = deletion(from: "ready", "AND priority = ?4 AND turn = 0")
+    private static let deleteReadyWithTurn = deletion(
+        from: "ready INDEXED BY penstock_ready_sequence", "AND turn <> 0")
+    private static let deleteKeys = deletion(
+        from: "unique",
+        """
+        AND unique_key IN (SELECT unique_key FROM penstock_log
+            WHERE queue_id = ?1 AND sequence BETWEEN ?2 AND ?3 AND unique_key IS NOT NULL)
+        """)
+    private static let deleteExpiries = deletion(from: "expiry")
+
+    private static func deletion(from table: String, _ condition: String = "") -> Query {
+        Query("DELETE FROM penstock_\(table) WHERE queue_id = ?1 AND sequence BETWEEN ?2 AND ?3 \(condition)")
+    }
     // Last the groups that are to be looked at: to resume one adds it.
     private static let leftovers = [
         "ready", "scheduled", "pending", "blocked", "lease", "outcome", "unique", "permit", "group_pause", "regroup",

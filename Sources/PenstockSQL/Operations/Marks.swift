@@ -92,6 +92,11 @@ enum TaskRows {
         try connection.first(find, .integer(sequence)) { _ in true } ?? false
     }
 
+    /// Which messages of a set are tasks.
+    static func tasks(among set: MessageSet, _ connection: Connection) throws -> [Int64] {
+        try connection.all(findAll, on: set) { $0.integer(0) }
+    }
+
     /// The workflow that message `sequence` is a task of.
     static func workflow(of sequence: Int64, _ connection: Connection) throws -> Int64? {
         try connection.first(readWorkflow, .integer(sequence)) { $0.integer(0) }
@@ -113,6 +118,7 @@ enum TaskRows {
 
     private static let inserts = BulkInsert(
         into: "penstock_task", ["sequence", "workflow_id", "name", "due_at", "delay"])
+    private static let findAll = MessageSetQuery { "SELECT sequence FROM penstock_task WHERE sequence \($0)" }
     private static let find = Query("SELECT 1 FROM penstock_task WHERE sequence = ?1")
     private static let readWorkflow = Query("SELECT workflow_id FROM penstock_task WHERE sequence = ?1")
     private static let readDue = Query("SELECT due_at, delay FROM penstock_task WHERE sequence = ?1")

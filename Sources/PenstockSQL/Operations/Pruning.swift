@@ -70,7 +70,7 @@ enum Pruning {
         beyond retention: Retention, of account: QueueAccount, limit: Int, _ look: inout RetentionLook,
         in transaction: Transaction
     ) throws -> Pruned {
-        var traces = try Traces(transaction.connection)
+        let traces = try Traces(transaction.connection)
         // Without workflows, as most files are, nothing is asked of each message.
         let outlived =
             traces.hasTasks
@@ -79,67 +79,19 @@ enum Pruning {
         let forgotten = outlived.prefix(limit)
         if forgotten.isEmpty { return Pruned(messages: 0, hasMore: !outlived.isEmpty) }
         let freed = try Groups.letGo(forgotten, account, in: transaction)
+        let sequences = forgotten.map(\.sequence)
+        let set = MessageSet(inOrder: sequences)
         if traces.hasTasks {
             // A task that was told nothing of a dead letter, as that is held, may wait for it when another one is redriven.
-            for entry in forgotten where entry.state == .dead {
-                if try TaskRows.has(entry.sequence, transaction.connection) { transaction.cascade.note(entry.sequence) }
-            }
+            let dead = MessageSet(inOrder: forgotten.filter { $0.state == .dead }.map(\.sequence))
+            for task in try TaskRows.tasks(among: dead, transaction.connection) { transaction.cascade.note(task) }
         }
-        try forget(ended: forgotten.map(\.sequence), account, &traces, in: transaction)
+        try transaction.connection.run(deleteOutcomes, on: set, .integer(account.id))
+        try traces.forget(set, transaction.connection)
         for group in freed { try Groups.permitNext(of: group, in: transaction) }
         for entry in forgotten { account.change.count(entry.state, -1) }
-        try Cursors.count(forgotten: forgotten.map(\.sequence), account, in: transaction)
+        try Cursors.count(forgotten: sequences, account, in: transaction)
         return Pruned(messages: forgotten.count, hasMore: outlived.count > limit)
-    }
-
-    /// Removes every trace of ended messages of a queue, which are in order. Counts nothing.
-    ///
-    /// Neighbours go together, by three statements: in a queue that is a log that is mostly all of them.
-    private static func forget(
-        ended sequences: [Int64], _ account: QueueAccount, _ traces: inout Traces, in transaction: Transaction
-    ) throws {
-        let connection = transaction.connection
-        var first = sequences.startIndex
-        for index in sequences.indices
-        where index + 1 == sequences.endIndex || sequences[index + 1] != sequences[index] &+ 1 {
-            let (low, high) = (sequences[first], sequences[index])
-            first = index + 1
-            try connection.run(deleteOutcomes) { row in
-                row.bind(account.id, at: 1)
-                row.bind(low, at: 2)
-                row.bind(high, at: 3)
-            }
-            for query in [deleteAttemptsOfMany, deleteLogOfMany] {
-                try connection.run(query) { row in
-                    row.bind(low, at: 1)
-                    row.bind(high, at: 2)
-                }
-            }
-            try traces.forget(low...max(low, high), connection)
-        }
-        try traces.forgetWorkflows(connection)
-    }
-
-    /// Removes every trace of a message. Counts it out of its queue's depths.
-    static func forget(_ entry: LineEntry, in transaction: Transaction) throws {
-        if entry.marks.contains(.uniqueKey) {
-            try UniqueKeys.release(entry.sequence, entry.account, in: transaction)
-        }
-        if entry.marks.contains(.expiry) { try ExpiryRows.end(entry.sequence, transaction.connection) }
-        try Line.remove(entry, in: transaction)
-        entry.account.change.count(entry.state, -1)
-        try forgetTraces(of: entry.sequence, in: transaction)
-    }
-
-    /// Removes a message from the log, and all that it has left behind. Tasks that wait for it are told that it is gone.
-    static func forgetTraces(of sequence: Int64, in transaction: Transaction) throws {
-        let connection = transaction.connection
-        var traces = try Traces(connection)
-        if traces.hasTasks, try TaskRows.has(sequence, connection) { transaction.cascade.note(sequence) }
-        try traces.forget(sequence...sequence, connection)
-        try traces.forgetWorkflows(connection)
-        try transaction.connection.run(deleteAttempts, .integer(sequence))
-        try transaction.connection.run(deleteLog, .integer(sequence))
     }
 
     /// How many messages the queue's retention counts.
@@ -203,10 +155,7 @@ enum Pruning {
         SELECT sequence, state FROM penstock_outcome
         WHERE queue_id = ?1 AND state = 'dead' AND finished_at <= ?2 ORDER BY finished_at LIMIT ?3
         """)
-    private static let deleteOutcomes = Query(
-        "DELETE FROM penstock_outcome WHERE queue_id = ?1 AND sequence BETWEEN ?2 AND ?3")
-    private static let deleteAttemptsOfMany = Query("DELETE FROM penstock_attempt WHERE sequence BETWEEN ?1 AND ?2")
-    private static let deleteLogOfMany = Query("DELETE FROM penstock_log WHERE sequence BETWEEN ?1 AND ?2")
-    private static let deleteAttempts = Query("DELETE FROM penstock_attempt WHERE sequence = ?1")
-    private static let deleteLog = Query("DELETE FROM penstock_log WHERE sequence = ?1")
+    private static let deleteOutcomes = MessageSetQuery {
+        "DELETE FROM penstock_outcome WHERE queue_id = ?3 AND sequence \($0)"
+    }
 }
