@@ -58,7 +58,9 @@ struct MigrationTests {
         let address = try ServerAddress(url)
         try SchemaMigrator(address, busyMax: .seconds(60)).server.run("DELETE FROM penstock_migration")
         let error = await #expect(throws: PenstockError.self) { _ = try await PostgresStore.open(url: url) }
-        #expect(error?.code == .corrupt && error?.message.contains("penstock_migration") == true, "\(String(describing: error))")
+        #expect(
+            error?.code == .corrupt && error?.message.contains("penstock_migration") == true,
+            "\(String(describing: error))")
     }
 
     /// A row that a program inserts into a view would be nowhere, and it would be told that it is there.

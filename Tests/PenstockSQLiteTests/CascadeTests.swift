@@ -234,4 +234,29 @@ import Testing
         try await expectHealthy()
         try await store.close()
     }
+
+    /// Its caller is a worker of whatever queue, and claims and settles nothing meanwhile.
+    @Test func aLookForLostWorkGoesOnWithACascadeForAWhileOnly() async throws {
+        struct Stopped: Error {}
+        let doomed = try await open { throw Stopped() }
+        let first = try await doomed.begin([("p", [])] + (1...4500).map { ("\($0)", ["p"]) })[0]
+        await #expect(throws: Stopped.self) {
+            try await doomed.apply(.cancel, to: .sequences([SequenceNumber(first)]))
+        }
+        await doomed.crash()
+        var options = SQLiteStore.Options(time: harness.time)
+        options.asleep = { [time = harness.time] in
+            time.advance(by: Reclaiming.cascadeTimeMax)
+            return .zero
+        }
+        let store = try await SQLiteStore.open(path: path, options: options)
+        var lookCount = 0
+        while try await !left().isEmpty, lookCount < 20 {
+            _ = try await store.reclaim()
+            lookCount += 1
+        }
+        #expect((2..<20).contains(lookCount))
+        #expect(try await store.counts() == [.cancelled: 4501])
+        try await store.close()
+    }
 }

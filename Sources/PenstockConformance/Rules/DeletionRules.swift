@@ -8,6 +8,7 @@ enum DeletionRules {
         "refuses what comes while it is under way": refusesWhatComes,
         "gives nothing and changes nothing while it is under way": givesNothing,
         "goes on when it is asked for again": goesOn,
+        "brings back no task of the queue": bringsNothingBack,
     ]
 
     /// More messages than any store removes at once.
@@ -87,5 +88,24 @@ enum DeletionRules {
         }
         await expect(.unknownQueue) { try await other.put("late") }
         #expect(try await other.messages(MessageQuery()).isEmpty)
+    }
+
+    /// Its parent is in another queue, and is redriven while the queue goes.
+    static func bringsNothingBack(_ bench: Bench) async throws {
+        let other = try await bench.open(.steady())
+        try await other.configure(.mail, .create(.steady(), ifAbsent: false))
+        let tasks: [NewTask] = [
+            .of("parent", queue: .mail), .of("child", after: [Dependency(on: .named("parent"))]),
+        ]
+        _ = try await other.start(NewWorkflow(.flow, tasks: tasks), durability: .processCrash)
+        let parent = try await other.work(.dead(error: "bad"), from: .mail)
+        try await fill(other)
+        let store = try await bench.open(afterStep: { () async throws in
+            guard try await other.state(of: parent) == .dead else { return }
+            #expect(try await other.apply(.redrive, to: .sequences([parent])) == 1)
+        })
+        try await store.configure(.jobs, .delete(force: false))
+        #expect(try await other.status(of: nil).queues.map(\.name) == [.mail])
+        #expect(try await other.drain(.mail) == ["parent"])
     }
 }

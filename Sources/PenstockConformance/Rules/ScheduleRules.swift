@@ -231,11 +231,13 @@ enum ScheduleRules {
         let one = Schedule(queue: .jobs, spec: "* * * * *", message: .text("report", group: "g"))
         try await store.schedule(nightly, .put(one, replacing: false))
         try await store.configure(.jobs, .set(plain))
-        bench.time.advance(by: .seconds(60))
-        let next = try await store.fire()
-        #expect(next.map { $0 > bench.time.now } ?? true, "Whoever waits for it does not spin.")
-        let record = try #require(try await store.schedules(nightly).first)
-        #expect(record.problem != nil && record.firedCount == 0 && record.firings == [])
+        for _ in 1...3 {
+            bench.time.advance(by: .seconds(60))
+            let next = try await store.fire()
+            #expect(next.map { $0 > bench.time.now } ?? true, "Whoever waits for it does not spin.")
+            let record = try #require(try await store.schedules(nightly).first)
+            #expect(record.problem != nil && record.firedCount == 0 && record.firings == [])
+        }
         await expect(.invalidInput) { try await store.schedule(nightly, .run) }
         // There are groups again, and it goes on.
         try await store.configure(.jobs, .set(grouped))

@@ -60,7 +60,8 @@ struct SchemaMigrator {
         guard !newest.isNull(0, 0) else {
             throw PenstockError(
                 .corrupt,
-                "\(address.description) has lost the rows of penstock_migration, which say what its tables are; restore it from a copy.")
+                "\(address.description) has lost the rows of penstock_migration, which say what its tables are; restore it from a copy."
+            )
         }
         return Int(text(newest)) ?? 0
     }

@@ -154,6 +154,8 @@ package enum Cascade {
             return
         }
         if child.state == .cancelled {
+            // It goes with its queue. Nobody who deletes that has been told that a message waits there.
+            if child.account.isDeleting { return }
             try Line.move(child, by: .revived, in: transaction)
             child = try Line.locateTask(child.sequence, in: transaction) ?? child
         }

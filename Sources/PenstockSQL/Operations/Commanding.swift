@@ -77,12 +77,12 @@ enum Commanding {
                 if command.isCancel, try Quarantine.setAsideOrphans(sequence, in: transaction) { moved += 1 }
                 continue
             }
+            guard states.contains(entry.state) else { continue }
             if command.time != nil, entry.state == .leased {
                 asked.append(entry)
                 continue
             }
-            guard states.contains(entry.state),
-                let outcome = try Line.outcome(of: command.event, on: entry, in: transaction),
+            guard let outcome = try Line.outcome(of: command.event, on: entry, in: transaction),
                 try canHaveKey(entry, outcome, &keys, in: transaction)
             else { continue }
             moves.append((entry, outcome))

@@ -142,7 +142,7 @@ enum Firing {
         do {
             return try zones.zone(name)
         } catch {
-            try note(error, of: row, isFinal: false, in: connection)
+            try note(error, of: row, isFinal: false, known: row.problem, in: connection)
             return nil
         }
     }
@@ -186,12 +186,14 @@ enum Firing {
     }
 
     /// Writes down why a schedule cannot fire. Where that is final, nobody tries again until it is changed.
+    ///
+    /// - Parameter known: what is on record as its problem.
     private static func note(
-        _ error: PenstockError, of row: ScheduleRow, isFinal: Bool, in connection: Connection
+        _ error: PenstockError, of row: ScheduleRow, isFinal: Bool, known: String? = nil, in connection: Connection
     ) throws {
         if isFinal {
             try connection.run(giveUp, .integer(row.id), .text(error.message), .integer(ScheduleRow.never))
-        } else if row.problem != error.message {
+        } else if known != error.message {
             try connection.run(setProblem, .integer(row.id), .text(error.message))
         }
     }

@@ -6,11 +6,17 @@ package enum Reclaiming {
     /// How many messages one transaction puts back.
     package static let stepCount = 500
 
+    /// How long one call goes on with a cascade that it has found. Its caller claims and settles nothing meanwhile, in whatever queue;
+    /// claims go on with it as well, and so does the next call.
+    package static let cascadeTimeMax = Duration.milliseconds(100)
+
     /// What one transaction has done.
     package struct Step: Sendable {
         var reclaimed: Reclaimed
-        /// Whether another one may find more.
-        var hasMore: Bool
+        /// Whether another one may find more that is lost.
+        var hasMore = false
+        /// Whether a cascade has not come to its end.
+        var hasCascade = false
     }
 
     /// Answers, without a transaction, that nobody died, no lease ended and no cascade is left.
@@ -25,7 +31,7 @@ package enum Reclaiming {
         let work = try HeldWork(connection, since: horizon)
         if work.isLost(at: boot, try locks.look(connection), sparesLiving: sparesLiving) { return nil }
         if !RemoteWorkers.idle(work, at: now).isEmpty { return nil }
-        return Step(reclaimed: Reclaimed(), hasMore: false)
+        return Step(reclaimed: Reclaimed())
     }
 
     /// Puts up to `stepCount` lost messages back, and goes on with what others have left of a cascade.
@@ -66,8 +72,7 @@ package enum Reclaiming {
             }
         }
         if left > 0 { reclaimed.fromDeadWorkers += try putBack(orphanedLeases, [], .workerDied) }
-        let hasCascade = try Cascade.goOn(in: transaction)
-        return Step(reclaimed: reclaimed, hasMore: left == 0 || hasCascade)
+        return Step(reclaimed: reclaimed, hasMore: left == 0, hasCascade: try Cascade.goOn(in: transaction))
     }
 
     /// How many leases of living workers have ended, so that their messages are to be put back.

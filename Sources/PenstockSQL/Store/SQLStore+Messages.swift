@@ -81,9 +81,11 @@ extension SQLStore {
 
     /// Puts lost messages back in line, as ``MessageStore/reclaim()`` says: at once when the kernel has let go of their
     /// worker's lock, and otherwise when their lease has ended on the boot clock. Many messages are put back in steps, each a
-    /// transaction of its own, so that others get their turn.
+    /// transaction of its own, so that others get their turn. What tasks of workflows have left to be told is told for a tenth of a
+    /// second, and by the next call from there on.
     public func reclaim() async throws -> Reclaimed {
         var reclaimed = Reclaimed()
+        let cascadeEnd = core.time.boot + Reclaiming.cascadeTimeMax
         while true {
             let step = try await core.writer.perform(
                 weight: Reclaiming.stepCount, duringMove: .draining,
@@ -95,7 +97,8 @@ extension SQLStore {
                 { [core] transaction in try Reclaiming.perform(core.locks, core.suspension, in: transaction) })
             reclaimed.fromDeadWorkers += step.reclaimed.fromDeadWorkers
             reclaimed.fromExpiredLeases += step.reclaimed.fromExpiredLeases
-            if !step.hasMore { return reclaimed }
+            if step.hasMore || step.hasCascade && cascadeEnd.left(at: core.time.boot) != nil { continue }
+            return reclaimed
         }
     }
 }
@@ -149,7 +152,7 @@ extension SQLStore {
             let claimed = performed.answers.flatMap { answer -> [ClaimedMessage] in
                 if case .claimed(let claim) = answer { claim.messages } else { [] }
             }
-            _ = try? await settle(claimed.map { Settlement($0.lease, .release) })
+            _ = try? await settle(claimed.map { Settlement.unbegun($0.lease) })
             throw failure
         }
         for (step, answer) in zip(steps, performed.answers) { step.tell(core.doorbell, of: answer) }

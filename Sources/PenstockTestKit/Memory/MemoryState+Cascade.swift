@@ -44,7 +44,7 @@ extension MemoryState {
         let states = Set(child.dependencies.map(\.state))
         if states.contains(.failed) {
             move(sequence, by: .parentFailed, at: moment)
-        } else {
+        } else if child.state != .cancelled || queues[child.queue]?.isDeleting != true {
             move(sequence, by: .revived, at: moment)
             if !states.contains(.open) {
                 move(sequence, by: .released(due: child.new.dueTime(acceptedAt: moment.now)), at: moment)
