@@ -28,7 +28,8 @@ enum ShellStatus: Int32, CaseIterable {
             "`doctor` found something that fails, or `schedule import` something that cannot be a schedule; `enqueue --wait`: the message is a dead letter; `check`: a warning"
         case .withdrawn: "`enqueue --wait`: the message was cancelled or dropped; `check`: critical"
         case .unknown: "`check`: nothing can be said, as the arguments are wrong or the file cannot be read"
-        case .usage: "wrong arguments or input beyond a limit; nothing was done"
+        case .usage:
+            "wrong arguments or input beyond a limit; nothing was done, but for the lines that `enqueue --lines` had read before it"
         case .data: "the file is damaged, or is no database of Penstock's"
         case .missing: "no such file, queue, schedule or message"
         case .unavailable:
