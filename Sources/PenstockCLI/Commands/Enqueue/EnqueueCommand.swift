@@ -31,8 +31,9 @@ struct EnqueueCommand: AsyncParsableCommand {
             With --wait it ends when the message does, whoever works it, and writes what that gave, byte for byte, and \
             nothing else: what a command wrote under `penstock work --result`, or what a handler gave. The exit status \
             is 0 when the message is done, 1 when it is a dead letter, 2 when it was cancelled or dropped, and 75 when \
-            --timeout is over: then the message goes on, and `penstock show NUMBER --result` has what it gives. A message \
-            that has the --key already is waited for instead.
+            --timeout is over, or the store is busy. Where the error then names a message, it is in line and goes on, and \
+            `penstock show NUMBER --result` has what it gives; where the queue was full for that long, or the store busy, \
+            nothing is in line. A message that has the --key already is waited for instead.
             """)
 
     @OptionGroup var fileOptions: FileOptions
