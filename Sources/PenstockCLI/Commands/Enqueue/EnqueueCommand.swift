@@ -21,7 +21,9 @@ struct EnqueueCommand: AsyncParsableCommand {
               penstock enqueue sums '3 4' --wait --timeout 10s
 
             The payload is the argument, a --file, or standard input. It writes the message's sequence number; when \
-            that was written, the message survives what --durability says.
+            that was written, the message survives what --durability says. The exit status is 0 as well, and standard error \
+            says so, when the queue is full and drops the newest (nobody gets that message; --json: "state":"dropped"), and \
+            when a message has the --key already (the number is that one's; --json: "skipped":true).
 
             With --lines every line is a message, the last one also without its line end. Empty lines are messages \
             too, unless --skip-empty is given. Bytes that are not UTF-8, and a carriage return at a line's end, pass \
