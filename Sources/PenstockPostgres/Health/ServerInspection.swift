@@ -75,8 +75,9 @@ struct ServerInspection {
         if left * 100 < server.connectionsMax * bounds.connectionsLeft {
             report.add(
                 .fewConnections, .warning,
-                "\(server.connectionCount) of \(server.connectionsMax) connections are taken, and a process of Penstock's takes up to six; "
-                    + "raise max_connections, or run fewer processes with more handlers each.")
+                "\(server.connectionCount) of \(server.connectionsMax) connections are taken, and a process of Penstock's takes up to seven, "
+                    + "or eleven with transactions of its own; raise max_connections, or run fewer processes with more handlers each."
+            )
         }
         let seconds = abs(server.clockAhead.components.seconds)
         if server.clockAhead > bounds.clockOff || server.clockAhead < .zero - bounds.clockOff {

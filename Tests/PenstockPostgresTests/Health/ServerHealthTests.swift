@@ -171,7 +171,9 @@ struct ServerHealthTests {
         bounds.clockOff = .seconds(-1)
         bounds.connectionsLeft = 100
         try await expect(.wrongClock, .warning, "The server's clock is 0 s", bounds)
-        try await expect(.fewConnections, .warning, "connections are taken", bounds)
+        try await expect(
+            .fewConnections, .warning,
+            "connections are taken, and a process of Penstock's takes up to seven, or eleven with transactions", bounds)
         try await store.close()
     }
 
