@@ -7,8 +7,8 @@ struct CompanionProgram {
     let name: String
     /// What people call it.
     let title: String
-    /// What to do where it is not there.
-    var advice = "It comes with penstock, and lies in the same folder."
+    /// Whether it needs PostgreSQL's library, and is left out where that is not.
+    var needsDatabaseLibrary = false
 
     /// What serves a file over HTTP.
     static let server = CompanionProgram(name: "penstock-server", title: "The server")
@@ -17,15 +17,16 @@ struct CompanionProgram {
     /// The same commands for a store in a PostgreSQL database.
     static let database = CompanionProgram(
         name: "penstock-postgres", title: "The command for a store in a PostgreSQL database",
-        advice: advice(toPut: "penstock-postgres"))
+        needsDatabaseLibrary: true)
     /// What serves a store in a PostgreSQL database over HTTP.
     static let databaseServer = CompanionProgram(
         name: "penstock-postgres-server", title: "The server for a store in a PostgreSQL database",
-        advice: advice(toPut: "penstock-postgres-server"))
+        needsDatabaseLibrary: true)
 
-    /// Programs that need PostgreSQL's library are left out where it is not.
-    private static func advice(toPut product: String) -> String {
-        "Put it there: `tools/install` builds it where libpq-dev is installed, as does `swift build -c release --product \(product)`."
+    /// What to do where it is not there.
+    private var advice: String {
+        "Put it there: `tools/install` builds it\(needsDatabaseLibrary ? " where libpq-dev is installed" : ""), as does "
+            + "`swift build -c release --product \(name)`."
     }
 
     /// Becomes the program.
