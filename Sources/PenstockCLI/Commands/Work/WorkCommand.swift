@@ -59,8 +59,9 @@ struct WorkCommand: AsyncParsableCommand {
             Exit status 0 means done; 65 that no attempt can help, which makes a dead letter; 75 and all others that \
             it is to be tried again, as the queue's policy says. With 75 a command can say for how long the other end is to be \
             left alone, by a line on its standard error such as "Retry-After: 30" (seconds, a duration such as 5m, or a date as \
-            HTTP has it; a day at most; the last such line counts): it is tried again then, and nothing of its group starts \
-            before, unless somebody says `penstock group resume`.
+            HTTP has it; a day at most). The last such line counts, if it stands in the last 4,000 bytes that the command writes \
+            there: write it at the end. The message is tried again then, and nothing of its group starts before, unless \
+            somebody says `penstock group resume`.
 
             SIGTERM or SIGINT stops the worker: it claims nothing more, and waits up to --grace for what runs; then \
             it stops the commands with SIGTERM and gives their messages back, but for those whose command ends with status 0 then. One \
