@@ -50,7 +50,9 @@ struct ScheduleAddCommand: AsyncParsableCommand {
         completion: .list(["skip", "one", "all"]), transform: Values.missed)
     var missed: MissedFirings = .one
 
-    @Option(help: .init("With --missed all: how old they may be.", valueName: "duration"), transform: Values.duration)
+    @Option(
+        help: .init("With --missed all: how old they may be; a day.", valueName: "duration"), transform: Values.duration
+    )
     var window: Duration?
 
     @Option(
