@@ -38,7 +38,8 @@ package struct ServerCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Where to listen: HOST:PORT, or unix:PATH for a socket that only its owner may use. Several can be given.",
+            "Where to listen: HOST:PORT, or unix:PATH for a socket that only its owner may use. Several can be given; 127.0.0.1:7700 "
+                + "without it.",
             valueName: "address"),
         transform: { try ListenAddress($0) })
     var listen: [ListenAddress] = []
