@@ -29,7 +29,7 @@ extension MemoryState {
         makeReadyWhatIsDue(in: request.queue, at: moment)
         var claimed: [ClaimedMessage] = []
         let ready = queues[request.queue]?.line.ready.elements ?? []
-        let first = ready.prefix(min(request.limit, room))
+        let first = bounded(ready.prefix(min(request.limit, room)))
         noteTurns(first, of: request.queue)
         let worker = first.isEmpty ? worker : request.remoteWorker.map { register($0, at: moment) } ?? worker
         for place in first {
@@ -51,6 +51,17 @@ extension MemoryState {
             claim.nextDue = nextWithheld(of: request.queue, isByRate: waitsForTime, at: moment)
         }
         return claim
+    }
+
+    /// The first of these, to the one with which they have more bytes than are to be in memory together.
+    private func bounded(_ places: ArraySlice<MemoryLine.ReadyPlace>) -> ArraySlice<MemoryLine.ReadyPlace> {
+        var bytes = 0
+        let last = places.firstIndex { place in
+            let new = messages[place.sequence]?.new
+            bytes += (new?.payload.count ?? 0) + (new?.headers.headerBytes ?? 0)
+            return bytes > Limits.batchBytesMax
+        }
+        return last.map { places[...$0] } ?? places
     }
 
     private func nextWithheld(of name: QueueName, isByRate: Bool, at moment: Moment) -> Timestamp? {
