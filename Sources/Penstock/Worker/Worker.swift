@@ -114,6 +114,8 @@ public struct Worker<Element: Sendable>: Service {
     private let handler: Handler
     /// Where the handler comes from, if it is chosen by a message's kind.
     var handlers: Handlers?
+    /// Tells somebody beside the worker whether it has messages in its hands.
+    package var heldLeases: HeldLeases?
 
     /// Makes a worker. It does nothing before ``run()``.
     public init(_ queue: Queue<Element>, options: Options = Options(), handler: @escaping Handler) {
@@ -158,6 +160,7 @@ public struct Worker<Element: Sendable>: Service {
         try options.validate()
         try validateQueues()
         let run = WorkerRun(queues: queues, order: order, options: options, handler: handler)
+        heldLeases?.watch(run.inFlight)
         try await withTaskCancellationOrGracefulShutdownHandler {
             try await run.run()
         } onCancelOrGracefulShutdown: {

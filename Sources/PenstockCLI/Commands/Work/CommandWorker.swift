@@ -14,9 +14,12 @@ struct CommandWorker: Sendable {
     let handler: any MessageHandler
     /// The clock that the grace is measured by.
     var clock: any Clock<Duration> = ContinuousClock()
-    /// How many messages this process has leased, as the file says.
+    /// How many messages processes of this number have leased, as the store says. It knows of a claim before its answer is here, but
+    /// not of what a server's client holds.
     let leasedCount: @Sendable () async throws -> Int
     let logger: Logger
+    /// What the worker itself knows that it holds.
+    let heldLeases = HeldLeases()
 
     /// How long a worker that has nothing in its hands may take to end. It takes longer when another process holds the
     /// file.
@@ -34,7 +37,7 @@ struct CommandWorker: Sendable {
         let reasons = StopReasons()
         let guardians = Guardians()
         let stops = StopRequests()
-        let worker = Worker(queues, order: order, options: options) { [handler] delivery in
+        var worker = Worker(queues, order: order, options: options) { [handler] delivery in
             do {
                 try await handler.handle(delivery, in: guardians, stops: stops)
             } catch let failure as Failure {
@@ -43,6 +46,7 @@ struct CommandWorker: Sendable {
                 try await delivery.release()
             }
         }
+        worker.heldLeases = heldLeases
         let service = ServiceGroupConfiguration.ServiceConfiguration(
             service: worker, successTerminationBehavior: .gracefullyShutdownGroup)
         // Of itself the group has nothing to say to people unless something goes wrong.
@@ -147,8 +151,9 @@ struct CommandWorker: Sendable {
 
     /// Whether no command runs and no message is leased. As long as this cannot be known, the worker may have some.
     private func hasEmptyHands(_ stops: StopRequests) async -> Bool {
-        guard stops.isEmpty, let count = try? await leasedCount() else { return false }
-        return count == 0
+        guard stops.isEmpty, heldLeases.isEmpty, let count = try? await leasedCount() else { return false }
+        // The store has taken its time to answer.
+        return count == 0 && stops.isEmpty && heldLeases.isEmpty
     }
 
     /// Ends the process with `status`, should it not have ended by itself before long.
