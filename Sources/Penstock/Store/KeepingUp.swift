@@ -9,7 +9,8 @@ extension PenstockStore {
     package func keepUp() async throws {
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { await Upkeep(handle: handle).run(until: Latch()) }
-            group.addTask { try await look("for lost work") { try await reclaimIfDue() } }
+            // Past the gate, which claims keep shut: what they would be told of a store that is gone their clients are told.
+            group.addTask { try await look("for lost work") { _ = try await handle.storage.reclaim() } }
             while try await group.next() != nil {}
         }
     }
