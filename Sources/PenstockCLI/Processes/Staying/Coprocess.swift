@@ -16,6 +16,9 @@ struct Coprocess: Sendable {
         var unanswered: Job?
         /// Whether it has read nothing of that.
         var isUnread = false
+
+        /// Whether it has read a message, or a part of one.
+        var hasRead: Bool { answerCount > 0 || unanswered != nil && !isUnread }
     }
 
     let command: Command

@@ -60,6 +60,7 @@ struct Coprocesses: Sendable {
         in guardians: Guardians, until retirement: StopRequest, _ onFailure: @Sendable (Failure) -> Void
     ) async {
         var failureCount = 0
+        var unread = UnreadLives()
         var isTold = false
         while jobs.isOpen {
             var life: Coprocess.Life?
@@ -79,16 +80,17 @@ struct Coprocesses: Sendable {
                 continue
             }
             failureCount = (life?.answerCount ?? 0) > 0 ? 0 : failureCount + 1
-            if let life { settle(life) }
+            if let life {
+                settle(life)
+                unread.add(life)
+            }
             if failureCount == 0 { continue }
-            if let life, failureCount >= Self.uselessCountMax, life.reason == .closed,
-                life.unanswered == nil || life.isUnread
-            {
+            if let life, unread.count >= Self.uselessCountMax {
                 return onFailure(
                     fail(
                         Failure(
                             .cannotRun,
-                            "The command '\(command.name)' has ended \(failureCount) times without reading a message "
+                            "The command '\(command.name)' has ended \(unread.count) times without reading a message "
                                 + "(\(life.end.text)); mend it, and start again.")))
             }
             let delay = Self.backoff.delay(afterAttempt: failureCount, random: 0)
@@ -121,5 +123,16 @@ struct Coprocesses: Sendable {
 
     private func say(_ what: String) {
         ErrorOutput.say("The command '\(command.name)' \(what).", .warning)
+    }
+}
+
+/// How many processes in a row have ended before they had read a message. One that reads its message and crashes has failed that message,
+/// and says nothing of the command.
+struct UnreadLives: Sendable {
+    private(set) var count = 0
+
+    /// The next process has ended. One that was stopped, for what it wrote unasked or with the worker, tells neither.
+    mutating func add(_ life: Coprocess.Life) {
+        if life.hasRead { count = 0 } else if life.reason == .closed { count += 1 }
     }
 }
