@@ -41,7 +41,7 @@ struct Replays: Sendable {
             return .json(.object([isDryRun ? "wouldReplay" : "replayed": .integer(count)]))
         case .clientGone: throw Problem.clientGone(cutShort)
         case .timeIsUp, .serverStops:
-            throw Problem(.serviceUnavailable, code: PenstockError.Code.outcomeUnknown.rawValue, cutShort)
+            throw Problem(.gatewayTimeout, code: PenstockError.Code.outcomeUnknown.rawValue, cutShort)
         }
     }
 }

@@ -92,7 +92,7 @@ struct LogPages {
             case .happened(let done): count = done
             case .clientGone: throw Problem.clientGone(cutShort)
             case .timeIsUp, .serverStops:
-                throw Problem(.serviceUnavailable, code: PenstockError.Code.outcomeUnknown.rawValue, cutShort)
+                throw Problem(.gatewayTimeout, code: PenstockError.Code.outcomeUnknown.rawValue, cutShort)
             }
             let rest = count < messages.count ? " The others are gone, or not in that state any more." : ""
             return "\(CountText.format(count, "message")) replayed into '\(target)'.\(rest)"

@@ -209,4 +209,20 @@ import Testing
         #expect(records.all.isEmpty)
         #expect(try await store.storage.status(of: full).queues.first?.depths.waiting == 1)
     }
+
+    /// Some of it may be in line. 503 is what proxies and libraries send again by themselves, and it would be there twice.
+    @Test func aReplayThatEndsWithTheServerHasNoKnownOutcome() async throws {
+        let store = try await storeWithFullQueue()
+        let (answers, continuation) = AsyncStream.makeStream(of: TestResponse?.self)
+        try await TestServer.run(store: store, finishTime: .seconds(60), cancelTime: .seconds(90)) { server in
+            Task {
+                continuation.yield(
+                    try? await server.send("POST", "/v1/queues/q/replay", #"{"from":1,"into":"full"}"#))
+            }
+            try await store.storage.changes.waitForWaiters(count: 1)
+        }
+        var iterator = answers.makeAsyncIterator()
+        let answer = await iterator.next() ?? nil
+        #expect(answer?.status == 504 && answer?.code == "outcomeUnknown")
+    }
 }

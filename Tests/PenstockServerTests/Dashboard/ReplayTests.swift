@@ -112,7 +112,7 @@ import Testing
         }
         var iterator = answers.makeAsyncIterator()
         let answer = await iterator.next() ?? nil
-        #expect(answer?.status == 503 && answer?.text.contains("cut short") == true)
+        #expect(answer?.status == 504 && answer?.text.contains("cut short") == true)
         #expect(try await copies(store) == [[9]])
     }
 }
