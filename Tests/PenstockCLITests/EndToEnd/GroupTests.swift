@@ -26,6 +26,20 @@ struct GroupTests {
         #expect(try await tool.succeed(["group", "list", "q", "--json"]).objects().isEmpty)
     }
 
+    /// A script that looks for held groups would miss them.
+    @Test func aListThatIsCutSaysSo() async throws {
+        let tool = try await Tool.withQueue("--fifo")
+        for key in ["a", "b", "c"] { try await tool.succeed(["enqueue", "q", "x", "--group", key]) }
+        for isJSON in [[], ["--json"]] {
+            let list = ["group", "list", "q"] + isJSON
+            let cut = try await tool.succeed(list + ["--limit", "2"])
+            #expect(cut.errors == "penstock: There are more than these 2; use --limit or --after to see others.\n")
+            #expect(cut.lines.count == (isJSON.isEmpty ? 3 : 2))
+            #expect(try await tool.succeed(list + ["--limit", "2", "--after", "a"]).errors == "")
+            #expect(try await tool.succeed(list + ["--limit", "10000"]).errors == "")
+        }
+    }
+
     @Test func messagesOfAGroupAreListedAndCancelled() async throws {
         let tool = try await Tool.withQueue("--limit-per-key", "1")
         for (text, key) in [("1", "a"), ("2", "b"), ("3", "a"), ("4", "a")] {

@@ -34,6 +34,11 @@ struct GroupListCommand: AsyncParsableCommand {
             let groups = try await store.storage.groups(query)
             try Output().show(
                 groups.map { $0.json(of: queue) }, or: GroupViews.table(groups).lines, isJSON: outputOptions.isJSON)
+            guard groups.count == limit, let last = groups.last else { return }
+            let more = GroupQuery(queue: queue, after: last.key, limit: 1)
+            if try await !store.storage.groups(more).isEmpty {
+                ErrorOutput.line("penstock: There are more than these \(limit); use --limit or --after to see others.")
+            }
         }
     }
 }
