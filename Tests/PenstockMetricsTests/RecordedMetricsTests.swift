@@ -44,6 +44,20 @@ import Testing
         #expect(lines.isEmpty)
     }
 
+    /// A worker that never asked how many messages there are would say that there are none, and no alert would ever come.
+    @Test func aGaugeIsThereFromItsFirstValueOn() {
+        let gauge = Gauge(label: "penstock.ready_age", dimensions: [("queue", "q")], factory: metrics)
+        Gauge(label: "penstock.ready_age", dimensions: [("queue", "other")], factory: metrics).record(2)
+        Gauge(label: "penstock.depth", factory: metrics).destroy()
+        _ = Gauge(label: "never", factory: metrics)
+        #expect(lines.count == 3)
+        #expect(lines.last == #"penstock_ready_age{queue="other"} 2"#)
+        gauge.record(0)
+        #expect(lines.contains(#"penstock_ready_age{queue="q"} 0"#))
+        Meter(label: "penstock.running", factory: metrics).increment(by: 0)
+        #expect(lines.contains("penstock_running 0"))
+    }
+
     /// Else the family would have two kinds, and Prometheus refuse the whole answer.
     @Test func aFamilyHasOneKind() {
         Gauge(label: "x", factory: metrics).record(1)

@@ -12,8 +12,8 @@ import Synchronization
 /// ```
 ///
 /// Names are made as Prometheus has them: dots become underscores, a counter ends in `_total`, a timer is a histogram of seconds and
-/// ends in `_seconds`. Dimensions whose names would be the same so get underscores at their ends. A series is there from when its counter, gauge or timer was made. Recording takes no longer than a lock that
-/// nobody else wants.
+/// ends in `_seconds`. Dimensions whose names would be the same so get underscores at their ends. A series is there from when its counter, meter or timer was made, and a gauge's
+/// from its first value on: what was never looked at is not 0. Recording takes no longer than a lock that nobody else wants.
 public final class RecordedMetrics: MetricsFactory, Sendable {
     private let families = Mutex<[String: Family]>([:])
     private let timerBuckets: Buckets
@@ -39,8 +39,10 @@ public final class RecordedMetrics: MetricsFactory, Sendable {
     package func write(to text: inout PrometheusText) {
         let families = families.withLock { $0.sorted { $0.key < $1.key } }
         for (name, family) in families {
+            let shown = family.series.values.filter { $0.instrument.hasValue }
+            if shown.isEmpty { continue }
             text.begin(name, family.kind, MetricHelp.text(of: family.label))
-            for series in family.series.values.sorted(by: { $0.order < $1.order }) {
+            for series in shown.sorted(by: { $0.order < $1.order }) {
                 series.instrument.write(to: &text, series.labels)
             }
         }
@@ -55,17 +57,17 @@ public final class RecordedMetrics: MetricsFactory, Sendable {
     public func makeFloatingPointCounter(
         label: String, dimensions: [(String, String)]
     ) -> any FloatingPointCounterHandler {
-        instrument(label, dimensions, .counter, suffix: "_total") { NumberInstrument() }
+        instrument(label, dimensions, .counter, suffix: "_total") { NumberInstrument(from: 0) }
     }
 
     /// Makes a gauge that can be moved, or returns the one that there is.
     public func makeMeter(label: String, dimensions: [(String, String)]) -> any MeterHandler {
-        instrument(label, dimensions, .gauge) { NumberInstrument() }
+        instrument(label, dimensions, .gauge) { NumberInstrument(from: 0) }
     }
 
     /// Makes a histogram, or for what is not to be aggregated a gauge, or returns the one that there is.
     public func makeRecorder(label: String, dimensions: [(String, String)], aggregate: Bool) -> any RecorderHandler {
-        guard aggregate else { return instrument(label, dimensions, .gauge) { NumberInstrument() } }
+        guard aggregate else { return instrument(label, dimensions, .gauge) { NumberInstrument(from: nil) } }
         return instrument(label, dimensions, .histogram) { HistogramInstrument(.ofAnything) }
     }
 

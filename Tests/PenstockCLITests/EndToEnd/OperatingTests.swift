@@ -36,6 +36,8 @@ struct OperatingTests {
         #expect(text.contains("\npenstock_done_total{queue=\"q\"} 1\n"))
         #expect(text.contains("\npenstock_running{queue=\"q\"} 1\n"))
         #expect(text.contains("\npenstock_work_seconds_count{queue=\"q\"} 1\n"))
+        // It has not asked how many messages there are.
+        #expect(!text.contains("penstock_depth") && !text.contains("penstock_ready_age"))
         #expect(!text.contains("\npenstock_store_writer_lock_wait_seconds_count 0\n"))
         #expect(text.contains("\npenstock_store_writer_lock_wait_seconds_count "))
         #expect(text.contains("\npenstock_build_info{version=\"\(Version.text)\"} 1\n"))

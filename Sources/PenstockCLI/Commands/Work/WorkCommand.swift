@@ -194,7 +194,8 @@ struct WorkCommand: AsyncParsableCommand {
     private func use(in store: PenstockStore, _ file: StoreFile) async throws -> OutputUse {
         guard let into else { return result ? .result : .passed }
         let queue = try await file.queue(into, in: store)
-        guard try await !queue.status().isDeleting else {
+        // Not by the queue itself, which would record its depths now and never again.
+        guard try await !store.storage.status(of: into).queue(into).isDeleting else {
             throw Failure(
                 .unavailable,
                 "The queue '\(into)' is being deleted, and nothing can go into it; wait until it is gone, and make it anew."
