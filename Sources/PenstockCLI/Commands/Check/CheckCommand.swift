@@ -22,8 +22,9 @@ struct CheckCommand: AsyncParsableCommand {
             Without bounds it is ok if the file can be read. It is critical when the queues move to another store, or have moved there: \
             then nothing is taken here. A queue that is being deleted, or copied here, is a warning.
 
-            With --format nagios the output is that of a plugin of Nagios, Icinga or Sensu. With prometheus it has the numbers of the \
-            server's /metrics and what was found, for the textfile collector of node_exporter.
+            With --format nagios the output is that of a plugin of Nagios, Icinga or Sensu. With prometheus it has what the \
+            server's /metrics say of the store, and what was found (penstock_check_status{queue,check}: 0 ok, 1 a warning, 2 critical), for \
+            the textfile collector of node_exporter; not what a server measures of itself: its requests, its flushes and its process.
 
             Exit status 0 ok, 1 a warning, 2 critical, 3 when nothing can be said; that is so for wrong arguments, too.
             """)
