@@ -107,7 +107,7 @@ public enum Program {
     /// Scripts call `enqueue` once for each message, so that a proper call of it is parsed without a look at all other
     /// commands, which takes milliseconds. Anything else, help and mistakes included, goes to the parser of all commands.
     @Sendable private static func parsed(_ arguments: [String]) async throws -> any ParsableCommand {
-        if let command = try serve(arguments) { return command }
+        try becomeAnother(for: arguments)
         if arguments.first == EnqueueCommand.configuration.commandName,
             let command = try? await EnqueueCommand.asyncParseAsRoot(Array(arguments.dropFirst()))
         {
@@ -117,15 +117,15 @@ public enum Program {
         return try await PenstockCommand.asyncParseAsRoot(arguments)
     }
 
-    /// The server, if it is what `arguments` name. What is behind its name is its own, its help as well. Where they name a store at a
-    /// server, or in a database, the process becomes the program for those.
+    /// Becomes the server, if it is what `arguments` name. What is behind its name is its own, its help as well. Where they name a store
+    /// at a server, or in a database, the process becomes the program for those.
     ///
     /// Swift 6.3's optimizer does not survive this within an async function.
-    @inline(never) private static func serve(_ arguments: [String]) throws -> ServeCommand? {
+    @inline(never) private static func becomeAnother(for arguments: [String]) throws {
         let name = ServeCommand.configuration.commandName
-        if arguments.first == name { return ServeCommand(arguments: Array(arguments.dropFirst())) }
+        if arguments.first == name { try CompanionProgram.server.become(Array(arguments.dropFirst())) }
         if arguments.count == 2, arguments[0] == "help", arguments[1] == name {
-            return ServeCommand(arguments: ["--help"])
+            try CompanionProgram.server.become(["--help"])
         }
         if let kind = kind(of: arguments), !ServerStores.canOpen(kind) {
             let program: CompanionProgram =
@@ -136,7 +136,6 @@ public enum Program {
             // Its arguments are this one's, letter for letter: what PENSTOCK_DB says stays where others do not see it.
             try program.become(Array(CommandLine.arguments.dropFirst()))
         }
-        return nil
     }
 
     /// What the store of a command is; `nil`: a file. A copy has two, and one that is in a database is what counts.

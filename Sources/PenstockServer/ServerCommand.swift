@@ -34,49 +34,22 @@ package struct ServerCommand: AsyncParsableCommand {
             system as well; the file is read again at SIGHUP. TLS is for a proxy in front of it.
             """)
 
-    @OptionGroup var location: ServedStoreOptions
-
-    @Option(
-        help: ArgumentHelp(
-            "Where to listen: HOST:PORT, or unix:PATH for a socket that only its owner may use. Several can be given; 127.0.0.1:7700 "
-                + "without it.",
-            valueName: "address"),
-        transform: { try ListenAddress($0) })
-    var listen: [ListenAddress] = []
-
-    @Option(
-        help: ArgumentHelp(
-            "Tokens, one a line: a name, the token, scopes (read, produce, consume, operate) with commas between them and, if "
-                + "it is not for all, queues.", valueName: "path"))
-    var tokenFile: String?
-
-    @Option(
-        help: ArgumentHelp(
-            "A name by which this server is called, beside those that it listens at. Several can be given.",
-            valueName: "name"))
-    var host: [String] = []
-
-    @Option(help: "What people call this server, such as staging: it stands on every page of the dashboard.")
-    var name: String?
-
-    @Flag(help: "Change nothing: only what looks is answered.") var readOnly = false
-
-    @OptionGroup var logOptions: LogOptions
+    @OptionGroup var options: ServeOptions
 
     package init() {}
 
     package func validate() throws {
-        if tokenFile == nil, let address = addresses.first(where: { !$0.isLocal }) {
+        if options.tokenFile == nil, let address = addresses.first(where: { !$0.isLocal }) {
             throw ValidationError("\(address) can be reached from other machines; give --token-file as well.")
         }
         if let twice = addresses.first(where: { address in addresses.count { $0 == address } > 1 }) {
             throw ValidationError("\(twice) is given twice; give each --listen another address.")
         }
-        if let wrong = host.first(where: { !HostCheck.isName($0) }) {
+        if let wrong = options.host.first(where: { !HostCheck.isName($0) }) {
             throw ValidationError(
                 "'\(wrong)' is no name of a host; write it as in an address, such as queue.example, without a port.")
         }
-        if let name {
+        if let name = options.name {
             do {
                 try NameRules.validate(name, of: "server", bytesMax: Limits.workerNameBytesMax)
             } catch {
@@ -87,16 +60,16 @@ package struct ServerCommand: AsyncParsableCommand {
 
     @MainActor
     package func run() async throws {
-        logOptions.logFormat.use()
-        let file = try location.store()
+        options.logOptions.logFormat.use()
+        let file = try options.location.store()
         // What the process makes is its owner's alone: the folder beside the file, a socket.
         umask(0o077)
-        let tokens = try tokenFile.map { path throws(PenstockError) in try Tokens.read(path) }
+        let tokens = try options.tokenFile.map { path throws(PenstockError) in try Tokens.read(path) }
         let logger = ErrorLog.logger(.notice)
         let tracing = CommandTracing(serviceName: "penstock-server")
-        let hangUps = await HangUps.followed(rereading: tokenFile, into: tokens, logger)
+        let hangUps = await HangUps.followed(rereading: options.tokenFile, into: tokens, logger)
         defer { hangUps.cancel() }
-        if readOnly {
+        if options.readOnly {
             try await file.look { try await serve($0, file, tokens, logger, tracing) }
         } else {
             var isOpen = false
@@ -125,7 +98,8 @@ package struct ServerCommand: AsyncParsableCommand {
     ) async throws {
         try await Server(
             store: store, listen: addresses, tokens: tokens, connectionCountMax: try connectionCountMax(logger),
-            hosts: host, isReadOnly: readOnly, name: name, health: health(of: file), logger: logger,
+            hosts: options.host, isReadOnly: options.readOnly, name: options.name, health: health(of: file),
+            logger: logger,
             tracer: tracing?.tracer
         ).run { [count = addresses.count, taken = Mutex<[ListenAddress]>([])] address in
             // One of them may be taken by another program yet, and then nothing is served.
@@ -156,7 +130,9 @@ package struct ServerCommand: AsyncParsableCommand {
         return HealthSource(database: file.shown) { try await file.inspect() }
     }
 
-    private var addresses: [ListenAddress] { listen.isEmpty ? [.port(host: "127.0.0.1", 7700)] : listen }
+    private var addresses: [ListenAddress] {
+        options.listen.isEmpty ? [.port(host: "127.0.0.1", 7700)] : options.listen
+    }
 
     /// Says where the server takes requests. A program that has started it waits for this line.
     private static func tell(_ address: ListenAddress) {

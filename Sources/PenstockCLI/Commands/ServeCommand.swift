@@ -1,18 +1,12 @@
 import ArgumentParser
 
-/// Becomes the server, which is a program of its own: what it is made of would make every other command larger, and its start
-/// slower.
-struct ServeCommand: AsyncParsableCommand {
+/// Stands among the commands for the server, which is a program of its own: what it is made of would make every other command larger,
+/// and its start slower. It is never run: the process becomes the server before this would be parsed, and the server reads the options,
+/// and has its own help.
+struct ServeCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "serve", abstract: "Serve the queues over HTTP; see `penstock serve --help`.")
 
-    @Argument(parsing: .captureForPassthrough, help: "What the server is told.") var arguments: [String] = []
-
-    init() {}
-
-    init(arguments: [String]) {
-        self.arguments = arguments
-    }
-
-    func run() async throws { try CompanionProgram.server.become(arguments) }
+    /// For completions.
+    @OptionGroup var options: ServeOptions
 }

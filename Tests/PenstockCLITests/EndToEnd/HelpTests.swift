@@ -60,6 +60,8 @@ struct HelpTests {
     func completionsAreWritten(shell: String) async throws {
         let script = try await Tool.empty().succeed(["--generate-completion-script", shell]).output
         #expect(script.contains("enqueue"))
+        // The server's, which is a program of its own.
+        #expect(script.contains("token-file"))
     }
 
     @Test func theNamesOfQueuesAreCompleted() async throws {
