@@ -95,7 +95,7 @@ public struct EventSequence<Kind: Sendable>: AsyncSequence, Sendable {
         /// - Throws: what the store throws. Then the subscription is over.
         public mutating func next(isolation: isolated (any Actor)? = #isolation) async throws -> Kind? {
             repeat {
-                while let entry = cursor.takeNext() {
+                while !Task.isCancelled, let entry = cursor.takeNext() {
                     if let event = try entry.value.get().matched(as: Kind.self) { return event }
                 }
             } while try await cursor.fill(isolation: isolation)

@@ -76,8 +76,9 @@ public struct LogSequence<Element: Sendable>: AsyncSequence, Sendable {
         public mutating func next(
             isolation: isolated (any Actor)? = #isolation
         ) async throws -> LogEntry<Element>? {
-            while page.isEmpty {
+            while true {
                 try Task.checkCancellation()
+                if let record = page.popFirst() { return LogEntry(record: record, codec: log.queue.codec) }
                 // The token comes before the look, so that a ring in between is not lost.
                 let token = log.follow ? log.queue.storage.changes.token(for: log.queue.name) : nil
                 var pages =
@@ -94,7 +95,6 @@ public struct LogSequence<Element: Sendable>: AsyncSequence, Sendable {
                     try await log.queue.handle.waitForChange(of: log.queue.name, after: token)
                 }
             }
-            return page.popFirst().map { LogEntry(record: $0, codec: log.queue.codec) }
         }
     }
 }

@@ -124,7 +124,8 @@ final class LogCursor<Value: Sendable> {
     func fill(isolation: isolated (any Actor)? = #isolation) async throws -> Bool {
         if case .fresh = phase { phase = subscription.take() ? .beginning : .taken }
         if case .taken = phase { return false }
-        if subscription.isOver { hold([]) }
+        // Also with a page in hand: it may be hundreds of values, each worked for long.
+        if Task.isCancelled || subscription.isOver { hold([]) }
         if !isEmpty { return true }
         let isAlone = !isFetching.exchange(true, ordering: .acquiring)
         precondition(isAlone, "next() was called while another call of it was under way.")
