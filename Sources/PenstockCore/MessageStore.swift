@@ -161,14 +161,14 @@ public protocol MessageStore: Sendable {
     /// - Throws: `unknownQueue`; `invalidInput`.
     func groups(_ query: GroupQuery) async throws -> [GroupRecord]
 
-    /// Moves messages by hand. A large selection is carried out in steps, so that others get their turn; each step
-    /// happens as a whole. Those who work hear of it where a worker is asked to end, or loses a message (``Wakeups/notify(_:)``).
+    /// Moves messages by hand. A large selection is carried out in steps, so that others get their turn; each happens as a whole.
+    /// Once a message has moved, the call goes on though its task is cancelled, and an error says how many were moved before.
+    /// Those who work hear of it where a worker is asked to end, or loses a message (``Wakeups/notify(_:)``).
     ///
     /// - Returns: how many messages were moved, or have a worker that was asked to end and had not been before.
-    /// - Throws: when messages are selected by sequence: `unknownMessage`, or `illegalTransition` when one is in a
-    ///   state that does not know the command, or is to be redriven while another message has its unique key or the
-    ///   queue is being deleted; then nothing was moved. Messages selected by queue are passed over in such a case. `unknownQueue`;
-    ///   `selectionChanged` when more match than were expected; `invalidInput`.
+    /// - Throws: `unknownQueue`; `invalidInput`; `selectionChanged` when more match than were expected. Of messages selected by sequence
+    ///   `unknownMessage`, or `illegalTransition` when one is in a state that does not know the command, or is to be redriven while another has
+    ///   its unique key or the queue is being deleted; then nothing was moved. Messages selected by queue are passed over then.
     func apply(_ command: LineCommand, to selection: Selection) async throws -> Int
 
     /// Counts the messages that match a selection and are in a state that knows the command. Changes nothing. A large selection is

@@ -57,13 +57,17 @@ extension PenstockStore {
     /// message is done; when it ends in any other way, dies or takes longer than `time`, the message is cancelled. It
     /// does not come back in any case, and until then it is leased.
     ///
+    /// Messages of a queue are moved in steps, as by the other commands. Once one has moved, the call goes on to its end though its
+    /// task is cancelled.
+    ///
     /// - Parameters:
     ///   - selection: which messages.
     ///   - time: how long workers have to end, from 100 milliseconds to 7 days. To ask again can only make it shorter.
     /// - Returns: how many, without those whose workers had been asked before.
     /// - Throws: of messages that are selected by number, `PenstockError` with code `unknownMessage` or `illegalTransition`;
     ///   then none was moved. Messages of a queue that are in another state are passed over. `selectionChanged` when more messages
-    ///   of a queue match than were expected; `invalidInput` for a time out of range.
+    ///   of a queue match than were expected; `invalidInput` for a time out of range. What the store throws between two steps says
+    ///   how many messages were moved before. `CancellationError` when the task is cancelled before one was.
     @discardableResult
     public func cancel(_ selection: Selection, within time: Duration = Limits.cancelTime) async throws -> Int {
         try await storage.apply(.requestCancel(within: time), to: selection)

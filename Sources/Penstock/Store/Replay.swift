@@ -14,6 +14,8 @@ extension PenstockStore {
     ///   - dryRun: whether only to count.
     /// - Returns: how many messages were put in line, or would be.
     /// - Throws: what the store throws: `unknownQueue` before anything is replayed. A `PenstockError` then says how many messages were replayed before.
+    ///   `CancellationError` when the task is cancelled. It does not say how many; those stay in line, and a call that is made again
+    ///   puts them in line once more.
     @discardableResult
     public func replay(
         _ query: MessageQuery, into queue: QueueName? = nil, dryRun: Bool = false

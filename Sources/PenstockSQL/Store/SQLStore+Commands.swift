@@ -3,7 +3,7 @@ public import PenstockCore
 /// Moving messages by hand.
 extension SQLStore {
     /// Moves messages by hand, as ``MessageStore/apply(_:to:)`` says. Those of a queue are found by readings, which no writer waits
-    /// for, and moved in steps.
+    /// for, and moved in steps. From the first message that is moved on the command is carried out though its task is cancelled.
     public func apply(_ command: LineCommand, to selection: Selection) async throws -> Int {
         try selection.validate()
         try command.validate()
@@ -20,20 +20,47 @@ extension SQLStore {
                 queue: queue, group: group, matching: filter, states: states.intersection(command.states))
             let limit = min(limit ?? .max, expected ?? .max)
             var moved = 0
-            // There is a first step also when nothing is found, which says what the queue refuses.
-            repeat {
-                query.limit = max(1, min(limit - moved, Commanding.stepMax))
-                let found = try await core.read { [query] connection in try MessageReader.sequences(query, connection) }
-                query.after = found.last
-                if found.found.isEmpty, found.last != nil { continue }
-                let left = limit - moved
-                moved += try await core.writer.perform(durability: .powerLoss, weight: Commanding.stepMax) {
-                    transaction in
-                    try Commanding.step(command, on: queue, in: states, found.found, limit: left, transaction)
-                }
-            } while query.after != nil && moved < limit
+            do {
+                // There is a first step also when nothing is found, which says what the queue refuses.
+                repeat {
+                    if moved > 0 { try await core.afterStep?() }
+                    query.limit = max(1, min(limit - moved, Commanding.stepMax))
+                    let found = try await found(query, thoughCancelled: moved > 0)
+                    query.after = found.last
+                    if found.found.isEmpty, found.last != nil { continue }
+                    let left = limit - moved
+                    moved += try await core.writer.perform(durability: .powerLoss, weight: Commanding.stepMax) {
+                        transaction in
+                        try Commanding.step(command, on: queue, in: states, found.found, limit: left, transaction)
+                    }
+                } while query.after != nil && moved < limit
+            } catch var error as PenstockError where moved > 0 {
+                // A store that stalls would keep the caller for as long again; the next claim goes on with it.
+                if !error.isOfStalledStore { try? await finishCascade() }
+                error.message.replace("nothing was done", with: "nothing more was done")
+                error.message += " \(moved == 1 ? "1 message was" : "\(moved) messages were") moved before."
+                throw error
+            }
             try await finishCascade()
             return moved
         }
+    }
+
+    /// The messages of the next step.
+    ///
+    /// - Parameter thoughCancelled: whether the step belongs to a command that has moved messages. Its caller would take a
+    ///   `CancellationError` for the word that nothing has changed, so it is not cut short any more.
+    private func found(_ query: MessageQuery, thoughCancelled: Bool) async throws -> (
+        found: [Int64], last: SequenceNumber?
+    ) {
+        let core = core
+        guard thoughCancelled else {
+            try Task.checkCancellation()
+            return try await core.read { connection in try MessageReader.sequences(query, connection) }
+        }
+        let reading = Task {
+            try await core.read { connection in try MessageReader.sequences(query, connection) }
+        }
+        return try await reading.value
     }
 }
