@@ -20,7 +20,8 @@ extension PenstockStore {
     ///   - token: what the server is shown; `nil`: what `PENSTOCK_TOKEN` of the environment says, and nothing where that says nothing.
     ///   - options: as of a file. Those of files and schemas mean nothing here.
     /// - Throws: `PenstockError` with code `invalidInput` (no such address or token, or no server of this release there), `unreachable`
-    ///   or `forbidden`.
+    ///   or `forbidden`. `CancellationError` when the task is cancelled first: by that a program bounds the wait for a server that takes the
+    ///   connection and says nothing, which is given up after 70 seconds.
     public static func open(
         url: String, token: String? = nil, options: Options = Options()
     ) async throws -> PenstockStore {

@@ -34,6 +34,20 @@ import Testing
         #expect(try await said(of: "UNIX:\(folder.file("s"))").contains("is it running there?"))
     }
 
+    /// A program that ends, or a bound on the time: nobody is to look for a server that runs.
+    @Test func anOpeningThatIsCancelledIsSaidToBeThat() async throws {
+        let requests = Tally()
+        let server = try await ScriptedServer.start { _ in
+            requests.add()
+            return []
+        }
+        let opening = Task { [url = server.url] in _ = try await RemoteStore.open(url, token: nil, worker: nil) }
+        try await requests.wait(for: 1)
+        opening.cancel()
+        await #expect(throws: CancellationError.self) { try await opening.value }
+        try await server.stop()
+    }
+
     @Test func aPortWithoutTLS() async throws {
         let server = try await ScriptedServer.start { _ in ScriptedServer.greeting }
         let url = "https://127.0.0.1:\(server.port)"

@@ -71,7 +71,7 @@ final class ServerConnection: Sendable {
     ///   - time: how long it may take until all of the answer is there.
     ///   - onNewConnection: whether none that is kept may be used.
     /// - Throws: `PenstockError` with code `unreachable` when nothing was done, `outcomeUnknown` when that is not known, `forbidden`,
-    ///   and whatever the server says.
+    ///   and whatever the server says. `CancellationError` when the task is cancelled and the request changes nothing.
     func answer(
         to bytes: [UInt8], at path: String, _ purpose: RequestPurpose, within time: TimeAmount,
         onNewConnection: Bool = false
@@ -93,6 +93,8 @@ final class ServerConnection: Sendable {
                     "The answer of the server at \(url) has more than \(Self.answerBytesMax) bytes, which no client takes; ask for less "
                         + "at once.")
             } catch {
+                // Only what changes nothing is cut short, and nobody is to look for a server because of that.
+                if purpose != .changing { try Task.checkCancellation() }
                 if !body.wasSent { throw BrokenConnection.nothingDone.error(at: url, error) }
                 if purpose == .changing { throw BrokenConnection.perhapsDone.error(at: url, error) }
                 if isLast || deadline <= .now() { throw BrokenConnection.nothingDone.error(at: url, error) }
