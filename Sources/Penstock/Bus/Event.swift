@@ -55,7 +55,8 @@ public struct UnknownEvent: Sendable {
 public struct EventBusFailure: Error, Sendable, CustomStringConvertible {
     /// What it was that went wrong.
     public enum Kind: Sendable {
-        /// An event that was handed over with `<<` was not sent. Nobody gets it.
+        /// An event that was handed over with `<<` was not sent, and nobody gets it; when the error has the code `outcomeUnknown`,
+        /// nobody knows whether it was.
         case handOver
         /// A handler threw. A named subscription hands it the event again, later, unless another process has settled it
         /// meanwhile.

@@ -119,7 +119,8 @@ extension EventBus {
     /// - Returns: the event's place.
     /// - Throws: what encoding throws; `PenstockError` with code `invalidInput` when another type has the same name, or
     ///   what the store throws; `CancellationError` when the task is cancelled before the writing began. After each of
-    ///   these nobody gets the event.
+    ///   these nobody gets the event, but after `outcomeUnknown` nobody knows: it may be on record, where every subscriber gets it,
+    ///   and would get it again if it were sent again.
     @discardableResult
     public func send(_ event: some Event) async throws -> SequenceNumber {
         switch place {
@@ -136,7 +137,8 @@ extension EventBus {
     /// On a store it will be sent after everything that this caller has sent or handed over before, and many go in one
     /// transaction. It is on its way, and not yet on record: it is lost when the process is killed before
     /// ``flush()`` or a later ``send(_:)`` returns. Closing the store writes what was handed over. An event that cannot be
-    /// encoded or written, or that finds ``handedOverMax`` others on their way, is not sent, and `onFailure` is told.
+    /// encoded or written, or that finds ``handedOverMax`` others on their way, is not sent, and `onFailure` is told. Of an error with code `outcomeUnknown`
+    /// nobody knows whether it was.
     public static func << (bus: EventBus, event: some Event) {
         do {
             switch bus.place {

@@ -47,7 +47,8 @@ public final class AsyncDurableReplaySubject<Element: Sendable>: AsyncSequence, 
     ///
     /// - Throws: what the codec throws; `PenstockError` with code `illegalTransition` when the subject has ended, in
     ///   whichever process; what else the store throws. `CancellationError` when the task is cancelled before the writing
-    ///   began. After each of these nobody gets the element.
+    ///   began. After each of these nobody gets the element, but after `outcomeUnknown` nobody knows: it may be on record, where every
+    ///   subscriber gets it, and would get it again if it were sent again.
     @discardableResult
     public func send(_ element: Element) async throws -> Receipt {
         try await replay.send(element)
@@ -56,13 +57,15 @@ public final class AsyncDurableReplaySubject<Element: Sendable>: AsyncSequence, 
     /// Ends the subject for good, in every process, after everything that was sent through it before. Returns when that
     /// is on record. Only the first end counts.
     ///
-    /// - Throws: what the store throws. Then it has not ended.
+    /// - Throws: what the store throws. Then it has not ended, but after `outcomeUnknown` nobody knows; the call can be made again.
     public func finish() async throws {
         try await replay.complete(nil)
     }
 
     /// Ends the subject for good with a failure, as ``finish()`` does. Subscribers get a ``RecordedFailure``, which says
     /// what `failure` says.
+    ///
+    /// - Throws: as ``finish()``.
     public func fail(_ failure: any Error) async throws {
         try await replay.complete(failure)
     }
