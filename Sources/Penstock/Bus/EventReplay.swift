@@ -58,6 +58,7 @@ extension EventBus {
         var last: [Kind] = []
         var first = 0
         func take(_ entry: EventRecord) async throws {
+            try Task.checkCancellation()
             guard let event = entry.matched(as: Kind.self) else { return }
             guard let count else { return try await handler(event) }
             guard count > 0 else { return }

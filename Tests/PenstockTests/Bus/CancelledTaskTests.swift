@@ -60,6 +60,21 @@ import Testing
         #expect(subject.subscriberCount == 0)
     }
 
+    @Test(arguments: [true, false], [nil, 10]) func ofAReplay(_ isInMemory: Bool, _ count: Int?) async throws {
+        let bus = try await bus(isInMemory)
+        for number in 0..<10 { bus << Placed(id: number) }
+        await bus.flush()
+        let seen = Gathered()
+        let task = Task {
+            try await bus.replay(count: count) { (event: Placed) in
+                seen.add(event.id)
+                withUnsafeCurrentTask { $0?.cancel() }
+            }
+        }
+        await #expect(throws: CancellationError.self) { try await task.value }
+        #expect(seen.all == [0])
+    }
+
     /// The log of a queue says it with an error.
     @Test(arguments: [true, false]) func ofTheLogOfAQueue(_ follow: Bool) async throws {
         let queue = try await the.queue()
