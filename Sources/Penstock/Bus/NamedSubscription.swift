@@ -13,7 +13,8 @@ public struct NamedEvent<Kind: Sendable>: Sendable {
     ///
     /// It survives the process; a loss of power may bring the last ones again.
     ///
-    /// - Throws: what the store throws; `PenstockError` with code `unknownCursor` when the subscription was removed.
+    /// - Throws: what the store throws; `PenstockError` with code `unknownCursor` when the subscription was removed. Not because the task
+    ///   is cancelled.
     public func settle() async throws {
         try await settled.advance(to: sequence)
     }
@@ -53,7 +54,7 @@ final class SettledPlace: Sendable {
     }
 
     /// Settles the events up to `sequence`, of which this process has given up `missed`. They count only where the cursor moves:
-    /// otherwise another process has settled them.
+    /// otherwise another process has settled them. Also for a task that is cancelled: what was done is done.
     func advance(to sequence: SequenceNumber, missed: Int = 0) async throws {
         guard let queue, sequence > reach else { return }
         let unread = place.withLock { place in
@@ -62,8 +63,10 @@ final class SettledPlace: Sendable {
             return unread
         }
         do {
-            let cursor = try await queue.storage.moveCursor(
-                name, of: queue.name, .advance(to: sequence, missed: missed + unread.count))
+            let cursor = try await ownTask { [name] in
+                try await queue.storage.moveCursor(
+                    name, of: queue.name, .advance(to: sequence, missed: missed + unread.count))
+            }.value
             place.withLock { $0.reach = max($0.reach, cursor?.sequence ?? sequence) }
         } catch {
             place.withLock { $0.unread.formUnion(unread) }
@@ -130,7 +133,10 @@ public struct NamedEventSequence<Kind: Sendable>: AsyncSequence, Sendable {
                 cursor.skip(to: settled.reach)
                 if cursor.isEmpty, reach.passedOver > reach.handedOut, settled.reach >= reach.handedOut {
                     // Before the wait, so that events of other kinds are not read again, nor counted as missed.
-                    try await settled.advance(to: reach.passedOver)
+                    do { try await settled.advance(to: reach.passedOver) } catch {
+                        await cursor.end(isolation: isolation)
+                        throw error
+                    }
                 }
                 guard let item = try await cursor.next(isolation: isolation) else { return nil }
                 if item.sequence <= settled.reach { continue }

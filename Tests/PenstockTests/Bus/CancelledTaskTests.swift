@@ -52,6 +52,21 @@ import Testing
         #expect(bus.hub.subscriberCount == 0)
     }
 
+    /// What the task did with the event is done.
+    @Test func whatItHasSettledIsSettledAlsoAtAServer() async throws {
+        let the = Fixture(heedingCancellation)
+        let bus = try await EventBus.open(in: the.store)
+        var events = bus.subscribe(Placed.self, named: "mailer").makeAsyncIterator()
+        try await bus.send(Placed(id: 0))
+        let event = try #require(try await events.next())
+        let task = Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            try await event.settle()
+        }
+        try await task.value
+        #expect(try await the.store.storage.status(of: nil).cursors.first?.sequence == event.sequence)
+    }
+
     @Test func ofAReplaySubject() async throws {
         let subject = AsyncDurableReplaySubject(bufferSize: 50, in: try await the.queue())
         for number in 0..<50 { try await subject.send(number) }

@@ -190,6 +190,18 @@ import Testing
         withExtendedLifetime((token, again)) {}
     }
 
+    @Test func aNamedSubscriptionWhosePlaceCannotBeWrittenIsOver() async throws {
+        let bus = try await EventBus.open(in: the.store)
+        let events = bus.subscribe(Placed.self, named: "mailer")
+        await bus.flush()
+        try await bus.send(Shipped(id: 1, price: 2))
+        the.calls.fail(.moveCursor)
+        var iterator = events.makeAsyncIterator()
+        await #expect(throws: PenstockError.self) { try await iterator.next() }
+        #expect(bus.hub.subscriberCount == 0)
+        #expect(try await iterator.next() == nil)
+    }
+
     @Test func aBadNameOrLengthIsRefused() async throws {
         await #expect(throws: PenstockError.self) { try await EventBus.open(in: the.store, named: "") }
         await #expect(throws: PenstockError.self) { try await EventBus.open(in: the.store, bufferLength: -1) }

@@ -34,6 +34,11 @@ func readLate(
     AlteredStore(base: base, changes: base.changes, beforeLog: beforeLog)
 }
 
+/// A store that moves no cursor for a task that is cancelled, as one at a server.
+func heedingCancellation(_ base: any MessageStore) -> any MessageStore {
+    AlteredStore(base: base, changes: base.changes, beforeMoveCursor: { try Task.checkCancellation() })
+}
+
 /// A store that is damaged where `message` is settled.
 func refusing(_ base: any MessageStore, verdictOn message: SequenceNumber) -> any MessageStore {
     AlteredStore(
@@ -66,6 +71,7 @@ private struct AlteredStore: ForwardingStore {
     var beforeExtend: @Sendable () async throws -> Void = {}
     var beforePrune: @Sendable () async throws -> Void = {}
     var beforeLog: @Sendable (LogQuery) async throws -> Void = { _ in }
+    var beforeMoveCursor: @Sendable () async throws -> Void = {}
     var beforeSettle: @Sendable ([Settlement]) async throws -> Void = { _ in }
     var beforeEnqueue: @Sendable (QueueName) async throws -> Void = { _ in }
     var afterEnqueue: @Sendable (QueueName) async throws -> Void = { _ in }
@@ -98,6 +104,13 @@ private struct AlteredStore: ForwardingStore {
     func log(_ query: LogQuery) async throws -> LogPage {
         try await beforeLog(query)
         return try await base.log(query)
+    }
+
+    func moveCursor(
+        _ cursor: CursorName, of queue: QueueName, _ move: CursorMove
+    ) async throws -> CursorRecord? {
+        try await beforeMoveCursor()
+        return try await base.moveCursor(cursor, of: queue, move)
     }
 
     func prune(_ request: PruneRequest) async throws -> Pruned {

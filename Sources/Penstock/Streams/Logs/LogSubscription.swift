@@ -164,7 +164,8 @@ final class LogCursor<Value: Sendable> {
         taken = items.startIndex
     }
 
-    private func end(isolation: isolated (any Actor)?) async {
+    /// Ends the subscription: nothing comes of it any more.
+    func end(isolation: isolated (any Actor)?) async {
         phase = .over
         hold([])
         subscription.cancel()
