@@ -21,21 +21,37 @@ package final class LeaseSettler<Element: Sendable>: Sendable {
     /// Makes one that has nothing to take care of.
     package init() {}
 
-    /// Begins to take care of a delivery. Returns also whether it is the first of its reader: then the caller runs
-    /// ``keepLeases(of:)`` until nothing of that reader is worked on any more.
+    /// Begins to take care of a delivery.
     ///
-    /// - Returns: `hasLease` is false when the lease has ended while the delivery waited, in a buffer in memory say: its message is
+    /// - Returns: `keepLeases` is given when nobody extends leases for the reader that the delivery comes from. The caller runs it in a task:
+    ///   it extends those of all that came from there and is worked on, also by others, until nothing is any more or the task is cancelled.
+    ///   `hasLease` is false when the lease has ended while the delivery waited, in a buffer in memory say: its message is
     ///   another reader's, or comes again. The run is over then, and no work is to begin.
-    package func begin(_ delivery: Delivery<Element>) -> (run: HandlerRun, isFirst: Bool, hasLease: Bool) {
+    package func begin(_ delivery: Delivery<Element>) -> (
+        run: HandlerRun, keepLeases: (@Sendable () async -> Void)?, hasLease: Bool
+    ) {
         let run = HandlerRun(delivery.lease, leavesByItself: false)
         let inFlight = delivery.holder.inFlight
         // What the program has settled by itself has no lease, and is worked on as the program says.
         guard delivery.journal.isSettled || inFlight.lives(delivery.lease) else {
             run.end(.leaseLost)
-            return (run, false, false)
+            return (run, nil, false)
         }
         inFlight.begin(run)
-        return (run, readers.withLock { $0.insert(ObjectIdentifier(inFlight)).inserted }, true)
+        return (run, keeping(of: delivery.holder), true)
+    }
+
+    /// A stream may go through one reader after the other for weeks, so a keeper ends with the work on what its reader gave.
+    private func keeping(of holder: LeaseHolder) -> (@Sendable () async -> Void)? {
+        let reader = ObjectIdentifier(holder.inFlight)
+        guard readers.withLock({ $0.insert(reader).inserted }) else { return nil }
+        let keeper = LeaseKeeper(holders: [holder], onlyOfRuns: true) { [self] in
+            // Out before the look: a run that begins after it finds no keeper, and its caller is given another.
+            _ = readers.withLock { $0.remove(reader) }
+            guard holder.inFlight.isWorkedOn else { return true }
+            return !readers.withLock { $0.insert(reader).inserted }
+        }
+        return { await keeper.run() }
     }
 
     /// Waits until the work on the delivery has ended or its lease is lost. Cancelling the task does nothing.
@@ -92,11 +108,5 @@ package final class LeaseSettler<Element: Sendable>: Sendable {
         var metadata: Logger.Metadata = ["queue": "\(delivery.queue)", "sequence": "\(delivery.sequence)"]
         if let error { metadata["error"] = "\(error)" }
         delivery.holder.handle.logger.warning(message, metadata: metadata)
-    }
-
-    /// Extends the leases of all that came from where `delivery` did and is worked on, also by others, until the task is
-    /// cancelled.
-    package func keepLeases(of delivery: Delivery<Element>) async {
-        await LeaseKeeper(holders: [delivery.holder], onlyOfRuns: true).run()
     }
 }

@@ -32,6 +32,11 @@ extension InFlight {
         state.withLock { $0.runs[lease.token] ?? [] }
     }
 
+    /// Whether a run works on a message, or a verdict is on its way.
+    var isWorkedOn: Bool {
+        state.withLock { !$0.runs.isEmpty || $0.entries.values.contains(where: \.isSettling) }
+    }
+
     /// The lease is not this process's any more: the work on its message is ended, which takes the lease out.
     func lose(_ lease: Lease) {
         let runs = runs(on: lease)

@@ -8,6 +8,8 @@ struct LeaseKeeper: Sendable {
     /// Whether only leases are extended on whose messages a run works, or a verdict is on its way. A reader that hands messages
     /// to others leaves the rest alone: one that was let go unsettled is to come back.
     let onlyOfRuns: Bool
+    /// Asked before each call: whether nobody needs the keeper any more.
+    var isOver: @Sendable () -> Bool = { false }
 
     private var holder: LeaseHolder { holders[0] }
     private var queue: QueueName { holder.queue }
@@ -15,11 +17,11 @@ struct LeaseKeeper: Sendable {
     private var inFlight: InFlight { holder.inFlight }
     private var lease: Duration { holder.lease }
 
-    /// Works until the task is cancelled.
+    /// Works until the task is cancelled, or it is over.
     ///
     /// A third of a lease between two calls: each lease is first extended when at least two thirds of it are left. A call
     /// that fails is made again in a moment: after a stall of the store the extension is to come before anybody who looks
-    /// for lost work. While there are no leases it sleeps on.
+    /// for lost work. While there are no leases the keeper of a worker sleeps on; one of runs alone finds that it is over.
     func run() async {
         await withTaskGroup(of: Void.self) { group in
             for holder in holders { group.addTask { await hear(at: holder) } }
@@ -31,8 +33,9 @@ struct LeaseKeeper: Sendable {
     private func extend() async {
         do {
             while true {
-                try await inFlight.waitForAny()
+                if !onlyOfRuns { try await inFlight.waitForAny() }
                 try await handle.time.sleep(for: lease / 3)
+                if isOver() { return }
                 var retry = StoreRetry(base: .milliseconds(50), cap: .seconds(1))
                 while let delay = await extendAll(&retry) { try await handle.time.sleep(for: delay) }
             }

@@ -22,8 +22,9 @@ final class SettlingConduit<Output, Input: Settleable>: Subscriber, Subscription
         var downstream: AnySubscriber<Output, any Error>?
         var upstream = UpstreamSubscription()
         var works: [Name: Work] = [:]
-        /// The tasks that extend leases, one for each reader that deliveries came from.
-        var keepers: [Task<Void, Never>] = []
+        /// The tasks that extend leases, one for each reader whose deliveries are worked on, by their numbers.
+        var keepers: [Int: Task<Void, Never>] = [:]
+        var keeperCount = 0
     }
 
     private let state: Guarded<State>
@@ -58,13 +59,17 @@ final class SettlingConduit<Output, Input: Settleable>: Subscriber, Subscription
         // A thread that asks is the one that cancels for another. What it was given all the same goes back in line.
         state.withLock { $0.upstream.cancelForAnother() }?.cancel()
         let delivery = input.delivery
-        let (run, isFirst, hasLease) = settler.begin(delivery)
+        let (run, keepLeases, hasLease) = settler.begin(delivery)
         let name = state.withLock { state -> Name? in
             guard let name = state.machine.arrived() else { return nil }
             state.works[name] = Work(run: run)
-            if isFirst {
-                state.keepers.append(
-                    Task(executorPreference: executor) { [settler] in await settler.keepLeases(of: delivery) })
+            if let keepLeases {
+                state.keeperCount += 1
+                let number = state.keeperCount
+                state.keepers[number] = Task(executorPreference: executor) { [weak self] in
+                    await keepLeases()
+                    self?.keeperEnded(number)
+                }
             }
             return name
         }
@@ -210,10 +215,14 @@ final class SettlingConduit<Output, Input: Settleable>: Subscriber, Subscription
         }
     }
 
+    private func keeperEnded(_ number: Int) {
+        state.withLock { $0.keepers[number] = nil }
+    }
+
     private func closeKeepers() {
         let keepers = state.withLock { state in
-            defer { state.keepers = [] }
-            return state.keepers
+            defer { state.keepers = [:] }
+            return Array(state.keepers.values)
         }
         for keeper in keepers { keeper.cancel() }
     }

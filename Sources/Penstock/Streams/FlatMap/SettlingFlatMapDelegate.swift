@@ -4,19 +4,19 @@ internal import PenstockStreams
 /// are settled at their ends.
 final class SettlingFlatMapDelegate<Element: Settleable>: Sendable {
     private let settler = LeaseSettler<Element.Payload>()
-    /// The first delivery of each reader.
-    private let first: AsyncStream<Delivery<Element.Payload>>
-    private let firstCame: AsyncStream<Delivery<Element.Payload>>.Continuation
+    /// What extends the leases of each reader whose deliveries are worked on.
+    private let keepers: AsyncStream<@Sendable () async -> Void>
+    private let keeperCame: AsyncStream<@Sendable () async -> Void>.Continuation
 
     init() {
-        (first, firstCame) = AsyncStream.makeStream()
+        (keepers, keeperCame) = AsyncStream.makeStream()
     }
 
     /// Extends leases until it is cancelled.
     func run() async {
         await withDiscardingTaskGroup { group in
-            for await delivery in first {
-                group.addTask { [settler] in await settler.keepLeases(of: delivery) }
+            for await keepLeases in keepers {
+                group.addTask { await keepLeases() }
             }
             group.cancelAll()
         }
@@ -24,12 +24,12 @@ final class SettlingFlatMapDelegate<Element: Settleable>: Sendable {
 
     func read(_ inner: FlatMapInner, of element: Element) async throws {
         let delivery = element.delivery
-        let (run, isFirst, hasLease) = settler.begin(delivery)
+        let (run, keepLeases, hasLease) = settler.begin(delivery)
         guard hasLease else {
             _ = await settler.settle(delivery, .leaseLost, inLine: inner.makeRoom)
             return
         }
-        if isFirst { firstCame.yield(delivery) }
+        if let keepLeases { keeperCame.yield(keepLeases) }
         let outcome = await withTaskCancellationHandler {
             await withTaskGroup(of: Void.self) { group in
                 group.addTask {

@@ -1,0 +1,58 @@
+import PenstockCore
+import PenstockTestKit
+import Testing
+
+@testable import Penstock
+
+/// What a stream keeps of the readers whose deliveries it works on.
+@Suite(.timeLimit(.minutes(5))) struct LeaseSettlerTests {
+    private let the = Fixture()
+    private let settler = LeaseSettler<Int>()
+
+    @Test func aKeeperEndsWithTheWorkOnWhatItsReaderGave() async throws {
+        let queue = try await the.queue()
+        try await queue.enqueue(contentsOf: [1, 2])
+        var reader = queue.deliveries(lease: .seconds(30)).makeAsyncIterator()
+        let first = try #require(try await reader.next())
+        let begun = settler.begin(first)
+        let keepLeases = try #require(begun.keepLeases)
+        let keeping = Task { await keepLeases() }
+        for count in 1...4 {
+            try await the.time.waitForSleepers()
+            the.time.advance(by: .seconds(10))
+            try await the.calls.calls(of: .extend).wait(for: count)
+        }
+        try await the.time.waitForSleepers()
+        _ = await settler.settle(first, .finished, of: begun.run)
+        the.time.advance(by: .seconds(10))
+        await keeping.value
+        #expect(the.time.sleeperCount == 0)
+
+        let second = try #require(try await reader.next())
+        let hasAnother = settler.begin(second).keepLeases != nil
+        #expect(hasAnother, "The next delivery of the reader has its lease extended as well.")
+    }
+
+    @Test func oneKeeperIsEnoughWhileAnyIsWorkedOn() async throws {
+        let queue = try await the.queue()
+        try await queue.enqueue(contentsOf: [1, 2, 3])
+        var reader = queue.deliveries(inFlightMax: 3, lease: .seconds(30)).makeAsyncIterator()
+        let first = try #require(try await reader.next())
+        let begun = settler.begin(first)
+        let keepLeases = try #require(begun.keepLeases)
+        let keeping = Task { await keepLeases() }
+        let second = try #require(try await reader.next())
+        let other = settler.begin(second)
+        let hasAnother = other.keepLeases != nil
+        #expect(!hasAnother)
+        _ = await settler.settle(first, .finished, of: begun.run)
+        try await the.time.waitForSleepers()
+        the.time.advance(by: .seconds(10))
+        try await the.calls.calls(of: .extend).wait(for: 1)
+        let third = try #require(try await reader.next())
+        let hasThird = settler.begin(third).keepLeases != nil
+        #expect(!hasThird, "The second is worked on, and its keeper goes on.")
+        keeping.cancel()
+        await keeping.value
+    }
+}
