@@ -89,7 +89,9 @@ final class DeliveryReader<Element: Sendable> {
         defer { line.endCarrying() }
         // Tasks that are about to settle do so first, and their messages make room: fewer calls carry more.
         if inFlight.holds(moreThan: 0) { await Task.yield() }
-        let room = asked ?? inFlightMax - inFlight.count(without: line.leases)
+        // Also for a reader that need not know: this is what forgets deliveries that were let go, once their leases have ended.
+        let heldCount = inFlight.count(without: line.leases)
+        let room = asked ?? inFlightMax - heldCount
         if room <= 0 {
             if line.isEmpty {
                 try await inFlight.waitForDeparture(after: departedCount)

@@ -8,13 +8,25 @@ extension BufferEngine {
     func count(_ claimLoop: inout ClaimLoop, _ departedCount: inout Int?) async throws {
         departedCount = holder.inFlight.departedCount
         claimLoop.expectNews()
-        let (held, ended) = holder.inFlight.countForgetting()
-        state.withLock { $0.ended += ended }
+        let held = countHeld()
         // Before the look at the queue: what comes back in between is counted twice, and not overlooked.
         let unsettled = try await countUnsettled()
         let waiting = try await persistently("status") { try await queue.status().depths.waiting }
         let isDue = state.withLock { $0.finishDue.map { $0 <= queue.handle.time.now } ?? true }
         perform { $0.counted(held + unsettled + waiting + (isDue ? 0 : 1)) }
+    }
+
+    /// Forgets deliveries that were let go, once their leases have ended: a stream may run for weeks, and of many of them the store
+    /// is asked which it has taken back.
+    func forgetEnded() async throws {
+        _ = countHeld()
+        if state.withLock({ $0.ended.count >= $0.endedMax }) { _ = try await countUnsettled() }
+    }
+
+    private func countHeld() -> Int {
+        let (held, ended) = holder.inFlight.countForgetting()
+        state.withLock { $0.ended += ended }
+        return held
     }
 
     /// How many messages the store still has for this stream whose leases have ended: each is settled yet, or comes back.
@@ -25,7 +37,10 @@ extension BufferEngine {
             try await queue.storage.extend(ended.map { LeaseExtension($0) })
         }
         let unsettled = zip(ended, standings).filter(\.1.isHeld).map(\.0)
-        state.withLock { $0.ended = unsettled }
+        state.withLock { state in
+            state.ended = unsettled
+            state.endedMax = max(State.endedMin, 2 * unsettled.count)
+        }
         return unsettled.count
     }
 

@@ -33,7 +33,9 @@ extension BufferEngine {
             do {
                 switch step {
                 case .open: try await open()
-                case .perform(let steps): try await perform(steps, &claimLoop)
+                case .perform(let steps):
+                    try await perform(steps, &claimLoop)
+                    try await forgetEnded()
                 case .rest where hasVerdicts, .count where hasVerdicts: await claimLoop.settle()
                 case .recount: try await recount()
                 case .count: try await count(&claimLoop, &departedCount)

@@ -72,6 +72,8 @@ package final class BufferEngine<Element: Sendable>: Sendable {
     }
 
     struct State {
+        static var endedMin: Int { 1000 }
+
         var machine: Machine
         /// Whether the store loop has nothing to do, or only watches the queue.
         var isResting = true
@@ -79,6 +81,8 @@ package final class BufferEngine<Element: Sendable>: Sendable {
         var finishDue: Timestamp?
         /// Leases that have ended, by this process's clock, and of which the store has not said that they are lost.
         var ended: [Lease] = []
+        /// Of how many of these the store is asked while the stream goes on.
+        var endedMax = State.endedMin
         /// What downstream did not take.
         var refused: [Lease] = []
         var stillWaiters: [@Sendable () -> Void] = []
