@@ -60,7 +60,8 @@ extension Delivery {
             try await holder.settleWhileHeld(settlement)
             return
         }
-        let wait = RoomWait(holder.handle, drafts: drafts, own: holder.queues, outwaitsFail: true)
+        let wait = RoomWait(
+            holder.handle, drafts: drafts, own: holder.queues, outwaitsFail: true, loss: holder.loss(of: lease))
         let state = try await wait.offer(nil) { [holder] in
             try holder.requireHeld(settlement.lease)
             return try await holder.settleWhileHeld(settlement)
@@ -71,7 +72,8 @@ extension Delivery {
     /// Settles once there is room for what comes into line with it.
     func done(_ settlement: Settlement, _ timeout: Duration?) async throws {
         let tasks = settlement.added?.tasks ?? []
-        let wait = RoomWait(holder.handle, tasks: tasks, drafts: settlement.drafts, own: holder.queues)
+        let wait = RoomWait(
+            holder.handle, tasks: tasks, drafts: settlement.drafts, own: holder.queues, loss: holder.loss(of: lease))
         _ = try await wait.offer(timeout) {
             try holder.requireHeld(settlement.lease)
             try await settle(settlement)

@@ -13,22 +13,25 @@ struct RoomWait: Sendable {
     private let own: Set<QueueName>
     /// Whether room is waited for in queues whose policy is `fail` as well.
     private let outwaitsFail: Bool
+    /// Throws when the message that the caller has in hand is lost; `nil`: the caller has none, or learns of it otherwise.
+    private let loss: (@Sendable () async throws -> Void)?
 
     /// Makes a wait for room for those of `tasks` that wait for none, and for `drafts`.
     init(
         _ handle: StoreHandle, tasks: [NewTask] = [], drafts: [Draft] = [], own: Set<QueueName> = [],
-        outwaitsFail: Bool = false
+        outwaitsFail: Bool = false, loss: (@Sendable () async throws -> Void)? = nil
     ) {
         self.handle = handle
         self.own = own
         self.outwaitsFail = outwaitsFail
+        self.loss = loss
         let queues = tasks.filter(\.dependencies.isEmpty).map(\.queue) + drafts.map(\.queue)
         counts = queues.reduce(into: [:]) { $0[$1, default: 0] += 1 }
     }
 
     /// Calls `body`, and again when there may be room, as long as it throws `queueFull` for queues in which room is waited for.
     ///
-    /// - Throws: what `body` throws; `timedOut`.
+    /// - Throws: what `body` throws; `timedOut`; `leaseLost` when the message in hand is lost as it waits.
     func offer<Answer: Sendable>(
         _ timeout: Duration?, _ body: @Sendable () async throws -> Answer
     ) async throws -> Answer {
@@ -43,7 +46,7 @@ struct RoomWait: Sendable {
                     if let place { handle.lines.leave(place.place) }
                     let joined = handle.lines.join(full)
                     place = (full, joined)
-                    try await within(deadline, handle.time) { [handle] in try await handle.lines.reachHead(joined) }
+                    try await wait(until: deadline) { [handle] in try await handle.lines.reachHead(joined) }
                 }
                 // The token comes before the offer: a ring in between is not lost.
                 let token = full.map { handle.storage.changes.token(for: $0) }
@@ -52,7 +55,7 @@ struct RoomWait: Sendable {
                 } catch let error as PenstockError where error.code == .queueFull {
                     let next = try await queueToWaitFor(after: error)
                     if let full, let token, next == nil || next == full {
-                        try await within(deadline, handle.time) { [handle] in
+                        try await wait(until: deadline) { [handle] in
                             try await handle.waitForRoom(in: full, after: token)
                         }
                     }
@@ -66,6 +69,13 @@ struct RoomWait: Sendable {
                 "The queue '\(full?.text ?? "")' was full for the whole timeout, and nothing was enqueued. Try again "
                     + "later.")
         }
+    }
+
+    private func wait(
+        until deadline: BootTime?, _ body: @escaping @Sendable () async throws -> Void
+    ) async throws {
+        guard let loss else { return try await within(deadline, handle.time, body) }
+        try await within(deadline, handle.time) { try await firstOf([body, loss]) }
     }
 
     /// The first queue that has no room for its messages; `nil` when all have by now.

@@ -127,6 +127,16 @@ final class InFlight: Sendable {
         return state.withLock { $0.entries[lease.token]?.ends.left(at: now) != nil }
     }
 
+    /// Returns when the lease has ended, or is found to be settled or lost; throws `CancellationError` when the task is cancelled first.
+    func waitForEnd(of lease: Lease) async throws {
+        while true {
+            let now = time.boot
+            let left = state.withLock { $0.entries[lease.token]?.ends.left(at: now) }
+            guard let left else { return }
+            try await time.sleep(for: left)
+        }
+    }
+
     /// Whether all of these that are held will live for so long.
     func live(_ leases: [Lease], for duration: Duration) -> Bool {
         let now = time.boot

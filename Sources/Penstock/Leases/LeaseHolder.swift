@@ -206,6 +206,16 @@ final class LeaseHolder: Sendable {
         guard inFlight.contains(lease) else { throw lost(lease) }
     }
 
+    /// What throws `leaseLost` once the lease has ended, for a caller that waits with a message in hand. `nil` while a run works on the
+    /// message: that is cancelled when the lease is lost, and may outlive its end where the store stalls.
+    func loss(of lease: Lease) -> (@Sendable () async throws -> Void)? {
+        guard inFlight.runs(on: lease).isEmpty else { return nil }
+        return { [self] in
+            try await inFlight.waitForEnd(of: lease)
+            throw lost(lease)
+        }
+    }
+
     /// Puts messages back in line that nobody gets, also for a task that is cancelled.
     func giveBack(_ leases: [Lease]) async {
         if leases.isEmpty { return }

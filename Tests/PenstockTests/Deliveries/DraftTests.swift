@@ -100,6 +100,23 @@ import Testing
         #expect(try await next.status().depths.ready == 0)
     }
 
+    /// Another producer of the process stands first, and waits for as long as nobody works the next queue.
+    @Test func aWaitBehindAnotherProducerEndsWithTheLease() async throws {
+        let (queue, next) = (try await the.queue(), try await next(.holding(1, .wait)))
+        try await next.enqueue("before")
+        let first = Task { try await next.enqueue("first") }
+        try await the.time.waitForSleepers()
+        let delivery = try await delivery(queue)
+        let lost = Task { [the] in await the.code { try await delivery.done(then: [next.draft("after")]) } }
+        // One looks for room, the other for the end of its lease.
+        try await the.time.waitForSleepers(count: 2)
+        #expect(try await the.whileTimePasses { await lost.value } == .leaseLost)
+        #expect(the.calls.calls(of: .settle).count == 0)
+        first.cancel()
+        _ = try? await first.value
+        #expect(the.time.sleeperCount == 0)
+    }
+
     @Test func theDeliverysOwnQueueIsNotWaitedFor() async throws {
         let queue = try await the.queue(policy: .holding(1, .wait))
         let delivery = try await delivery(queue)
