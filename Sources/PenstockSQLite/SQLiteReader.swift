@@ -22,6 +22,7 @@ package final class SQLiteReader: SQLReading {
     private let path: String
     private let source: Source
     private let time: any TimeSource
+    private let places = ReadingPlaces(placesMax)
     private let isClosed = Mutex(false)
     /// Never rings.
     package let changes = Wakeups()
@@ -61,6 +62,9 @@ package final class SQLiteReader: SQLReading {
 
     /// How long another program may hold the file for itself, as one that recovers it does.
     private static let busyMax = Duration.seconds(30)
+
+    /// How many readings run at once. Beside writers there is one connection, and of a file that nobody writes each reading has its own.
+    private static let placesMax = 4
 
     private init(_ path: String, _ source: Source, _ time: any TimeSource) {
         self.path = path
@@ -119,7 +123,7 @@ package final class SQLiteReader: SQLReading {
         if isClosed.withLock({ $0 }) { throw PenstockError(.closed, "The store is closed; open it again.") }
         do {
             switch source {
-            case .file(let file): try await SystemThread.run { try file.read { try body(SQLiteConnection($0)) } }
+            case .file(let file): try await places.run { try file.read { try body(SQLiteConnection($0)) } }
             case .pool(let pool): try await pool.read { try body(SQLiteConnection($0)) }
             }
         } catch {

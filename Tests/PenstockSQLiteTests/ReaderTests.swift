@@ -178,6 +178,17 @@ import Testing
         if isBesideWriter { try await store.close() }
     }
 
+    @Test func aTaskThatIsCancelledReadsNothing() async throws {
+        try await SQLiteStore.openWithJobs(path).close()
+        let reader = try await SQLiteReader.open(path: path)
+        let reading = Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            _ = try await reader.status(of: nil)
+        }
+        await #expect(throws: CancellationError.self) { try await reading.value }
+        try await reader.close()
+    }
+
     @Test func anApplicationsPoolIsReadAndLeftOpen() async throws {
         let pool = try DatabasePool(path: path)
         await expect(.notFound) { try await SQLiteReader.open(pool) }

@@ -1,0 +1,68 @@
+import Dispatch
+import PenstockTestKit
+import Synchronization
+import Testing
+
+@testable import PenstockSQLite
+
+/// The readings of a store that only reads: some of them at once, however many are asked for.
+@Suite(.timeLimit(.minutes(5))) struct ReadingPlacesTests {
+    /// Readings that are busy until the gate lets one through.
+    private final class Reading: Sendable {
+        let begun = Tally()
+        let gate = DispatchSemaphore(value: 0)
+        private let running = Mutex((now: 0, most: 0))
+
+        var most: Int { running.withLock { $0.most } }
+
+        func read() {
+            running.withLock { $0 = (now: $0.now + 1, most: max($0.most, $0.now + 1)) }
+            begun.add()
+            gate.wait()
+            running.withLock { $0.now -= 1 }
+        }
+    }
+
+    private let places = ReadingPlaces(2)
+    private let reading = Reading()
+
+    private func begin(_ count: Int) -> [Task<Void, any Error>] {
+        (0..<count).map { _ in Task { [places, reading] in try await places.run { reading.read() } } }
+    }
+
+    @Test func soManyRunAtOnceAndAllGetTheirTurn() async throws {
+        let tasks = begin(50)
+        try await reading.begun.wait(for: 2)
+        try await eventually { places.waitingCount == 48 }
+        #expect(reading.begun.count == 2)
+        for _ in tasks { reading.gate.signal() }
+        for task in tasks { try await task.value }
+        #expect(reading.most == 2)
+    }
+
+    @Test func oneThatIsCancelledWaitsNoMoreAndKeepsNoPlace() async throws {
+        let first = begin(2)
+        try await reading.begun.wait(for: 2)
+        let cancelled = begin(10)
+        try await eventually { places.waitingCount == 10 }
+        for task in cancelled { task.cancel() }
+        for task in cancelled {
+            await #expect(throws: CancellationError.self) { try await task.value }
+        }
+        #expect(places.waitingCount == 0)
+        let later = begin(2)
+        for _ in first + later { reading.gate.signal() }
+        for task in first + later { try await task.value }
+        #expect(reading.begun.count == 4)
+    }
+
+    @Test func oneThatFailsGivesItsPlaceOn() async throws {
+        struct Failed: Error {}
+        for _ in 0..<5 {
+            await #expect(throws: Failed.self) { try await places.run { throw Failed() } }
+        }
+        for _ in 0..<2 { reading.gate.signal() }
+        for task in begin(2) { try await task.value }
+        #expect(reading.begun.count == 2)
+    }
+}
