@@ -56,11 +56,14 @@ final class StoreHandle: Sendable {
 
     /// The queue's measurements; made once, as making them costs more than using them.
     func metrics(of queue: QueueName) -> QueueMetrics {
-        metricsByQueue.withLock { metrics in
-            if let made = metrics[queue] { return made }
-            let made = QueueMetrics(queue: queue, factory: metricsFactory ?? MetricsSystem.factory)
-            metrics[queue] = made
-            return made
+        if let known = metricsByQueue.withLock({ $0[queue] }) { return known }
+        // Not under the lock: the factory is the program's, and may use the store.
+        let made = QueueMetrics(queue: queue, factory: metricsFactory ?? MetricsSystem.factory)
+        return metricsByQueue.withLock { metrics in
+            // Of two threads that make them at once all have those of the first.
+            let first = metrics[queue] ?? made
+            metrics[queue] = first
+            return first
         }
     }
 }

@@ -30,6 +30,8 @@ extension PenstockStore {
             } catch let error as PenstockError where error.code == .fileReplaced {
                 throw error
             } catch {
+                // The look was cut short, and none comes after it.
+                if Task.isCancelled { return }
                 handle.logger.warning("no look \(purpose); trying again", metadata: ["error": "\(error)"])
             }
         } while (try? await handle.time.sleep(for: .seconds(5))) != nil

@@ -3,12 +3,15 @@ import PenstockCore
 import PenstockTestKit
 import Testing
 
-/// What a program does for a store that it claims from for others.
+/// A program that looks after a store from which it claims for others, and its end.
 @Suite(.timeLimit(.minutes(5))) struct KeepingUpTests {
-    let the = Fixture()
+    private let log = TestLog()
+
+    private var hasFailed: Bool { log.lines.contains { $0.contains("no look for lost work") } }
 
     /// Clients that claim look for lost work more often than the program does, and shut the gate for half a second each time.
     @Test func aStoreThatIsGoneIsSeenWhileOthersLook() async throws {
+        let the = Fixture()
         let (store, time) = (the.store, the.time)
         try await store.reclaimIfDue()
         the.calls.fail(every: [.reclaim], with: PenstockError(.fileReplaced, "Another file has its name."))
@@ -22,5 +25,26 @@ import Testing
             }
         }
         #expect(error?.code == .fileReplaced)
+    }
+
+    @Test func aLookThatFailsIsToldOf() async throws {
+        let the = Fixture(options: .init(logger: log.logger))
+        the.calls.fail(every: [.reclaim])
+        let keeping = Task { try await the.store.keepUp() }
+        try await eventually { hasFailed }
+        keeping.cancel()
+        _ = try? await keeping.value
+    }
+
+    @Test func aLookThatIsCutShortByTheEndIsNoFailure() async throws {
+        let the = Fixture(options: .init(logger: log.logger))
+        the.calls.fail(every: [.reclaim])
+        let keeping = Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            try await the.store.keepUp()
+        }
+        _ = try? await keeping.value
+        #expect(the.calls.calls(of: .reclaim).count > 0)
+        #expect(!hasFailed)
     }
 }
