@@ -16,7 +16,7 @@ import Testing
         try await store.claim(ClaimRequest(queue: queue, limit: limit, lease: .seconds(30))).messages.count
     }
 
-    /// As in a file: so who tests with it meets the bound.
+    /// As in a file, so that a program that is tested with this store meets the bound.
     @Test func aClaimEndsBehindTheMessageWithWhichItHasTooManyBytes() async throws {
         let store = try await store()
         let large = NewMessage(payload: [UInt8](repeating: 7, count: Limits.payloadBytesMax))

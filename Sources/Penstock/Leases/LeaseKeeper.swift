@@ -19,7 +19,7 @@ struct LeaseKeeper: Sendable {
 
     /// Works until the task is cancelled, or it is over.
     ///
-    /// A third of a lease between two calls: each lease is first extended when at least two thirds of it are left. A call
+    /// A third of a lease between two calls: each lease is first extended when at least two thirds of it are left, or at once. A call
     /// that fails is made again in a moment: after a stall of the store the extension is to come before anybody who looks
     /// for lost work. While there are no leases the keeper of a worker sleeps on; one of runs alone finds that it is over.
     func run() async {
@@ -32,9 +32,12 @@ struct LeaseKeeper: Sendable {
 
     private func extend() async {
         do {
+            // A keeper of runs begins with a delivery, which may have waited for most of its lease before it came to the work.
+            var isLate = onlyOfRuns && !inFlight.live(inFlight.leases, for: lease / 3 * 2)
             while true {
                 if !onlyOfRuns { try await inFlight.waitForAny() }
-                try await handle.time.sleep(for: lease / 3)
+                if !isLate { try await handle.time.sleep(for: lease / 3) }
+                isLate = false
                 if isOver() { return }
                 var retry = StoreRetry(base: .milliseconds(50), cap: .seconds(1))
                 while let delay = await extendAll(&retry) { try await handle.time.sleep(for: delay) }

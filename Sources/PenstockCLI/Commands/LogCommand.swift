@@ -22,8 +22,8 @@ struct LogCommand: AsyncParsableCommand {
               penstock log mail --since -1h --state dead --json
 
             With --follow it goes on with each message as it is accepted, until it is interrupted. A server that does not answer for \
-            a while is waited for, and no message is left out that is kept. Each message is shown once, as it is when it is \
-            accepted: what becomes of it later is not shown, so --state takes states in which a message can be then.
+            a while is waited for, and no message is left out that is kept. Each message is shown once, with the state that it has \
+            as it is read: what becomes of it later is not shown, so with --state it may be left out.
             """)
 
     @OptionGroup var fileOptions: FileOptions
@@ -36,17 +36,6 @@ struct LogCommand: AsyncParsableCommand {
 
     @Flag(help: "Go on with what is accepted from now on.")
     var follow = false
-
-    /// States in which a message may be when it is accepted. With a full queue it may be dropped at once.
-    private static let statesOfNew: Set<MessageState> = [.pending, .scheduled, .blocked, .ready, .dropped]
-
-    func validate() throws {
-        if follow, let states = stretch.state, states.isDisjoint(with: Self.statesOfNew) {
-            throw ValidationError(
-                "--follow shows each message once, as it is accepted, and none is in these states (--state) then; leave --follow out and look again, as with --since -1h."
-            )
-        }
-    }
 
     @MainActor func run() async throws {
         let output = Output()

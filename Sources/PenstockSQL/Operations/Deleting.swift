@@ -150,8 +150,8 @@ enum Deleting {
         "SELECT sequence, priority FROM penstock_log WHERE queue_id = ?1 ORDER BY sequence LIMIT ?2")
     /// What takes messages out of the tables of the line, but for those that are ready.
     private static let lines: [(state: MessageState, delete: Query)] = [
-        (.pending, deletion(from: "pending")), (.scheduled, deletion(from: "scheduled")),
-        (.blocked, deletion(from: "blocked")), (.leased, deletion(from: "lease")),
+        (.pending, deletion(from: "pending")), (.scheduled, deletionByNumber(from: "scheduled")),
+        (.blocked, deletion(from: "blocked")), (.leased, deletionByNumber(from: "lease")),
         (.dead, deletion(from: "outcome INDEXED BY penstock_outcome_dead", "AND state = 'dead'")),
         // No dead letter is left there.
         (.done, deletion(from: "outcome")),
@@ -165,10 +165,15 @@ enum Deleting {
         AND unique_key IN (SELECT unique_key FROM penstock_log
             WHERE queue_id = ?1 AND sequence BETWEEN ?2 AND ?3 AND unique_key IS NOT NULL)
         """)
-    private static let deleteExpiries = deletion(from: "expiry")
+    private static let deleteExpiries = deletionByNumber(from: "expiry")
 
     private static func deletion(from table: String, _ condition: String = "") -> Query {
         Query("DELETE FROM penstock_\(table) WHERE queue_id = ?1 AND sequence BETWEEN ?2 AND ?3 \(condition)")
+    }
+
+    /// From a table whose key is the number alone. By the index that begins with the queue each step would go past all that is left of it.
+    private static func deletionByNumber(from table: String) -> Query {
+        Query("DELETE FROM penstock_\(table) WHERE +queue_id = ?1 AND sequence BETWEEN ?2 AND ?3")
     }
     // Last the groups that are to be looked at: to resume one adds it.
     private static let leftovers = [

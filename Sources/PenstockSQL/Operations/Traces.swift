@@ -41,12 +41,13 @@ struct Traces {
         }
     }
 
-    /// For each table what is true of the rows of messages, and what deletes them.
+    /// For each table what is true of the rows of messages, and what deletes those of some.
     private static let tables: [(name: String, rows: String, delete: MessageSetQuery)] = [
-        ("result", "sequence > 0"), ("step", "sequence > 0"), ("event", "workflow_id = 0 AND sequence > 0"),
-        ("awaited", "sequence > 0"), ("cancel", "sequence > 0"), ("progress", "sequence > 0"),
-    ].map { name, rows in
-        (name, rows, MessageSetQuery { "DELETE FROM penstock_\(name) WHERE \(rows) AND sequence \($0)" })
+        ("result", ""), ("step", ""), ("event", "workflow_id = 0 AND "), ("awaited", ""), ("cancel", ""),
+        ("progress", ""),
+    ].map { name, isOfMessage in
+        let delete = MessageSetQuery { "DELETE FROM penstock_\(name) WHERE \(isOfMessage)sequence \($0)" }
+        return (name, "\(isOfMessage)sequence > 0", delete)
     }
     /// Whether there are tasks, and then for each table whether it has such rows.
     private static let any = Query(

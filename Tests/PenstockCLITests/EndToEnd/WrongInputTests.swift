@@ -48,7 +48,6 @@ struct WrongInputTests {
         (["--json", "stauts"], "perhaps 'penstock status' is meant."),
         (["queue", "delte", "q"], "There is no command 'penstock queue delte'; perhaps 'penstock queue delete' is"),
         (["a\nb"], #"There is no command 'penstock a\nb'"#),
-        (["log", "q", "--follow", "--state", "done,dead"], "leave --follow out"),
         (["queue", "create", "new", "--capacity", "0"], "1 to 1000000000"),
         (["queue", "create", "new", "--capacity", "many"], "whole number, or none"),
         (["queue", "create", "new", "--when-full", "explode"], "drop-newest, drop-oldest, fail or wait"),

@@ -55,4 +55,22 @@ import Testing
         keeping.cancel()
         await keeping.value
     }
+
+    /// It has waited in a buffer for most of its lease, say, and a third of that is more than it has left.
+    @Test func aDeliveryThatCameLateIsExtendedAtOnce() async throws {
+        let queue = try await the.queue()
+        try await queue.enqueue(1)
+        var reader = queue.deliveries(lease: .seconds(30)).makeAsyncIterator()
+        let delivery = try #require(try await reader.next())
+        the.time.advance(by: .seconds(25))
+        let begun = settler.begin(delivery)
+        let keepLeases = try #require(begun.keepLeases)
+        let keeping = Task { await keepLeases() }
+        try await the.calls.calls(of: .extend).wait(for: 1)
+        try await the.time.waitForSleepers()
+        the.time.advance(by: .seconds(9))
+        #expect(try await the.base.reclaim() == Reclaimed())
+        keeping.cancel()
+        await keeping.value
+    }
 }

@@ -40,4 +40,19 @@ import Testing
         let held = try #require(inFlight)
         try await eventually { held.leases.count == 1 }
     }
+
+    /// The store has said of a thousand that they are in line again.
+    @Test func aDurableBufferAsksAboutMany() async throws {
+        let queue = try await the.queue()
+        try await queue.enqueue(contentsOf: Array(1...1100))
+        var values = HandFedSource()
+            .buffer(size: 2000, prefetch: .keepFull, whenFull: .wait, in: queue, lease: .seconds(60))
+            .makeAsyncIterator()
+        for _ in 1...1100 { _ = try #require(try await values.next()) }
+        the.time.advance(by: .seconds(61))
+        _ = try await the.base.reclaim()
+        let before = the.calls.calls(of: .extend).count
+        _ = try #require(try await values.next())
+        try await the.calls.calls(of: .extend).wait(for: before + 1)
+    }
 }

@@ -17,10 +17,10 @@ extension BufferEngine {
     }
 
     /// Forgets deliveries that were let go, once their leases have ended: a stream may run for weeks, and of many of them the store
-    /// is asked which it has taken back.
-    func forgetEnded() async throws {
+    /// is asked which it has taken back. That it does not say is told when the stream ends, if it still matters then.
+    func forgetEnded() async {
         _ = countHeld()
-        if state.withLock({ $0.ended.count >= $0.endedMax }) { _ = try await countUnsettled() }
+        if state.withLock({ $0.ended.count >= $0.endedMax }) { _ = try? await countUnsettled() }
     }
 
     private func countHeld() -> Int {

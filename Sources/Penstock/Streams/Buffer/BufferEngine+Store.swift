@@ -35,7 +35,7 @@ extension BufferEngine {
                 case .open: try await open()
                 case .perform(let steps):
                     try await perform(steps, &claimLoop)
-                    try await forgetEnded()
+                    await forgetEnded()
                 case .rest where hasVerdicts, .count where hasVerdicts: await claimLoop.settle()
                 case .recount: try await recount()
                 case .count: try await count(&claimLoop, &departedCount)
