@@ -86,7 +86,9 @@ public final class EventBus: Sendable {
     ///   - types: types of events to make known, as ``register(_:)`` does.
     ///   - bufferLength: how many events ``replay(count:_:)`` can give, in all processes. The log keeps
     ///     ``backlogOnStore`` more, for subscribers that are behind. `nil`: as many as the bus was told before, or
-    ///     ``bufferLengthDefault`` for a new one. What is beyond a smaller one stays there for them until it is pruned.
+    ///     ``bufferLengthDefault`` for a new one. Opening forgets nothing. What is beyond a smaller one and
+    ///     ``backlogOnStore`` is forgotten from the next event on, and within a minute where a worker or a server runs; a
+    ///     subscription that is further behind misses it.
     ///   - onFailure: told of what goes wrong where nobody waits for it. The store's logger is told as well.
     /// - Throws: `PenstockError` with code `invalidInput` for a name or number that cannot be; what the store throws.
     public static func open(

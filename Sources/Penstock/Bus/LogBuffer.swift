@@ -55,7 +55,8 @@ final class LogBuffer: Sendable {
     }
 
     /// - Parameter truncating: whether what is beyond the buffer goes at once, unless that becomes larger. A program that says how many it
-    ///   wants as it opens the bus takes nothing from subscriptions that are behind.
+    ///   wants as it opens the bus takes nothing at once from subscriptions that are behind; those that are further behind than that and the
+    ///   backlog lose the rest to retention.
     private func keep(_ length: Int, truncating: Bool) async throws {
         try await writer.inTurn { [queue] in
             var before = length
