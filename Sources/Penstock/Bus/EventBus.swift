@@ -15,7 +15,8 @@ internal import Synchronization
 /// - What one task or thread does with the bus happens in that order: a subscription gets what is sent after it, and not
 ///   what was sent before.
 /// - A subscription lasts until it is cancelled or its token or sequence is let go. Then its handler is released.
-/// - Everything is bounded. Subscribers share what is kept of events; a slow one holds nobody back.
+/// - Everything is bounded in number. Events that are on their way into a store, or in a bus in memory, have no bound in
+///   bytes. Subscribers share what is kept of events; a slow one holds nobody back.
 ///
 /// In memory, events stay what they are and are never decoded. A subscriber that is more than the bus's `backlog` behind
 /// goes on with what is left.
@@ -33,7 +34,7 @@ public final class EventBus: Sendable {
     public static var bufferLengthDefault: Int { 10_000 }
     /// How many events the log of a bus on a store keeps beyond its buffer, for subscribers that are behind.
     public static var backlogOnStore: Int { 1024 }
-    /// How many events may be on their way into a store that were handed over with `<<`.
+    /// How many events may be on their way into a store that were handed over with `<<`. Their bytes have no bound together.
     public static var handedOverMax: Int { 10_000 }
 
     /// Where the events are.

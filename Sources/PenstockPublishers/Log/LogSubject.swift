@@ -6,7 +6,8 @@ internal import Synchronization
 /// A replay subject whose memory is a log.
 ///
 /// What is sent is handed to the log in the order of the calls, and is on its way when `send` returns. A sender that
-/// is faster than the log waits, at a bound. What cannot be stored ends the subject in this process with the error.
+/// is faster than the log waits, at a bound of values and not of bytes. What cannot be stored ends the subject in this
+/// process with the error.
 final class LogSubject<Output: Sendable>: Sendable {
     /// Why the subject is over in this process: the end of what feeds the log, so that subscribers first get what is in it.
     private final class Breakdown: Sendable {

@@ -4,7 +4,7 @@ internal import Synchronization
 /// Where a source puts its values, so that they come into a log in its order: many at a time, and a bounded number that
 /// is not committed yet.
 package final class LogFeed<Element: Sendable>: Sendable {
-    /// How many values may be under way.
+    /// How many values may be under way. Their bytes have no bound together.
     package static var underWayMax: Int { 256 }
 
     private enum Wait {
