@@ -56,7 +56,7 @@ private struct SessionSights: WorkerSights {
     let held: Set<String>
     var seesProcesses = true
 
-    // Nobody asks for more time here: deadlines go by the server's clock, and a server that stalls for all does not count them meanwhile.
+    // Nobody asks for more time here: a process that the server kept waiting for long counts no ends of leases (`Stalls`).
     func sight(of name: String) -> WorkerLock.Sight { WorkerLock.Sight(isHeld: held.contains(name)) }
 }
 
