@@ -47,8 +47,8 @@ package final class LogReplay<Element: Sendable>: Sendable {
     /// How many subscriptions there are.
     package var subscriberCount: Int { hub.subscriberCount }
 
-    /// Begins a subscription for a consumer that comes for values: after everything that was sent before, and before
-    /// everything that is sent later.
+    /// Begins a subscription for a consumer that comes for values: after everything that was sent through this
+    /// object before, and before everything that is sent through it later.
     func subscribe() -> sending LogCursor<Element> {
         LogCursor(LogSubscription(hub, from: writer.beginning(last: count)), onMissed: onMissed)
     }

@@ -6,8 +6,8 @@ public import PenstockCore
 /// - A new subscriber gets the last elements of the log, then what is sent, then the end: in the order of the log, and
 ///   none twice. An earlier process's elements are among them, and so is its end: a log that has ended stays so.
 /// - A subscription begins with `makeAsyncIterator()`: after everything that was sent through this subject before, and
-///   before everything that is sent later. It ends with the end of the subject, with cancellation, or when the iterator
-///   is let go.
+///   before everything that is sent through it later. Of what others send, it begins where the log ends when the store has
+///   looked, a moment later. It ends with the end of the subject, with cancellation, or when the iterator is let go.
 /// - Each subscriber has its own place in the log. A slow one loses nothing, holds nobody back, and costs a page of
 ///   memory. Those who keep up share one reading.
 /// - How long elements are kept is the retention of the log's queue. A subscriber that is slower than that goes on with
