@@ -22,7 +22,8 @@ internal import Synchronization
 /// goes on with what is left.
 ///
 /// On a store, events are messages in the log of the queue that has the bus's name, in JSON; everybody who opens the bus
-/// in the same file, in this process or another, is on the same bus. An event is told when it is committed. For events of
+/// in the same file, in this process or another, is on the same bus. An event is told when it is committed, which
+/// may be a moment before it is on the disk: after a power cut the log may lack the last ones that were told. For events of
 /// other bus objects, a subscription begins when the store has said where its log ends, soon after the call: what others
 /// send after ``flush()`` has returned is told to it.
 ///

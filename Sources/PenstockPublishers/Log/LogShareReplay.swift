@@ -30,8 +30,9 @@ extension Publisher where Output: Sendable {
     /// Subscribes upstream once for all subscribers, into a log, and gives each newcomer the last `count` values of the
     /// log first.
     ///
-    /// - A value reaches subscribers when it is committed, in the order of the log, and none twice. What is in the log
-    ///   of an earlier process is replayed as well, and so is what another process puts there meanwhile.
+    /// - A value reaches subscribers when it is committed, which may be a moment before it is on the disk: after a power
+    ///   cut the log may lack the last ones that they had. They come in the order of the log, and none twice. What is in the
+    ///   log of an earlier process is replayed as well, and so is what another process puts there meanwhile.
     /// - Subscribes upstream when the first subscriber comes, before its `subscribe` returns, and cancels it when the last
     ///   one leaves. The next subscriber gets the last values, and upstream is subscribed anew.
     /// - Gives each subscriber exactly as many values as it asks for. Each has its own place in the log: a slow one

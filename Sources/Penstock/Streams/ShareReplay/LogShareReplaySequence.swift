@@ -28,8 +28,9 @@ extension AsyncSequence where Self: Sendable, Element: Sendable {
     /// Reads the sequence once for all subscribers, into a log, and gives each newcomer the last `count` elements of the
     /// log first.
     ///
-    /// - An element reaches subscribers when it is committed, with the durability of the store: in the order of the log,
-    ///   and none twice. What is in the log of an earlier process is replayed as well, and so is what another process
+    /// - An element reaches subscribers when it is committed, which may be a moment before it is on the disk: after a power
+    ///   cut the log may lack the last ones that they had. They come in the order of the log, and none
+    ///   twice. What is in the log of an earlier process is replayed as well, and so is what another process
     ///   puts there meanwhile: each process reads its own upstream, and all of them have what comes of it.
     /// - Begins to read upstream when the first subscriber asks for an element, and cancels it when the last one leaves:
     ///   by cancellation, or by letting its iterator go. The next subscriber gets the last elements, and upstream is
