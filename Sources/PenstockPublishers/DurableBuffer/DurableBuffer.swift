@@ -38,10 +38,13 @@ extension Publisher where Output: Sendable {
     ///   arrives.
     /// - Gives what waits, and then finishes, when upstream has finished: when no message of the queue waits, one to be
     ///   tried again included, and every delivery is settled.
-    /// - Fails as soon as upstream or the store does. What has arrived is stored, and stays.
+    /// - Fails as soon as upstream or the store does. What has arrived by its end is stored, and stays, but for values that
+    ///   wait for room then, and for those that a store which fails for good has not taken: they are lost, and the store's
+    ///   logger is told how many.
     /// - Gives its values on a thread of its own, one at a time. The thread that subscribes and asks first waits until
     ///   the queue is open. A source is made to wait, on the thread that it sends from, while `Limits.stagedCountMax`
-    ///   of its values wait for the store; not a subscriber that sends into its own source, which would wait for itself.
+    ///   values of the pipeline, or `Limits.stagedBytesMax` bytes of them, wait for the store; not a subscriber
+    ///   that sends into its own source, which would wait for itself.
     ///
     /// ```swift
     /// readings.buffer(size: 100, prefetch: .byRequest, whenFull: .dropOldest, in: queue)

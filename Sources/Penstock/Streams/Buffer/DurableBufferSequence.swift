@@ -65,7 +65,9 @@ extension AsyncSequence where Self: Sendable, Element: Sendable {
     ///   matter; the queue's log tells which ones have arrived.
     /// - Gives what waits, and then finishes, when upstream has finished: when no message of the queue waits, one to be
     ///   retried included, and every delivery is settled.
-    /// - Fails as soon as upstream or the store does. What has arrived is stored, and stays.
+    /// - Fails as soon as upstream or the store does. What has arrived by its end is stored, and stays, but for values that
+    ///   wait for room then, and for those that a store which fails for good has not taken: they are lost, and the store's
+    ///   logger is told how many.
     /// - Gives what it held and did not hand out back in line when the consumer is cancelled or lets its iterator go.
     ///
     /// Others may enqueue to and consume from the same queue; the bounds hold for all of them together.

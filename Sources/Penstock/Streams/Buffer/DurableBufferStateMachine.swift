@@ -106,7 +106,7 @@ struct DurableBufferStateMachine<Value: Sendable, Puller: Sendable>: Sendable {
         }
     }
 
-    /// Nobody wants more. What has arrived is still stored.
+    /// Nobody wants more. What has arrived is still stored, as far as there is room.
     mutating func cancel() -> [Action] {
         guard phase != .cancelled else { return [] }
         phase = .cancelled
@@ -161,7 +161,7 @@ struct DurableBufferStateMachine<Value: Sendable, Puller: Sendable>: Sendable {
         return [.wake] + letStagersGoOn()
     }
 
-    /// Upstream failed. What arrived before is stored.
+    /// Upstream failed. What arrived before is stored, as far as there is room.
     mutating func failed(_ failure: any Error) -> [Action] {
         guard phase == .running || phase == .opening else { return [] }
         self.failure = failure
