@@ -39,18 +39,33 @@ final class Live: Sendable {
 
     private let state = Mutex(State())
 
-    /// Looks until the task is cancelled.
+    /// How often open pages are told that their line is open: several times before a page's script, which waits for 15 seconds, takes it for lost.
+    static let tickInterval = Duration.seconds(5)
+
+    /// Looks, and tells open pages that time passes, until the task is cancelled.
     func run(_ store: PenstockStore, time: any TimeSource) async {
         defer { finish() }
-        var ticks = 0
+        await withTaskGroup(of: Void.self) { group in
+            // Beside the looks: one that takes long says nothing of the lines to the pages.
+            group.addTask { await self.keepTicking(time) }
+            group.addTask { await self.keepLooking(at: store, time) }
+        }
+    }
+
+    private func keepTicking(_ time: any TimeSource) async {
+        while !Task.isCancelled {
+            do { try await time.sleep(for: Self.tickInterval) } catch { return }
+            tell(.tick)
+        }
+    }
+
+    private func keepLooking(at store: PenstockStore, _ time: any TimeSource) async {
         while !Task.isCancelled {
             // A store that does not answer now may do so in a moment; the charts have a gap meanwhile.
             if let status = try? await store.storage.status(of: nil) {
                 look(at: status.queues, move: status.move, now: time.now)
             }
             let isWatched = state.withLock { !$0.listeners.isEmpty }
-            ticks += 1
-            if ticks % 20 == 0 { tell(.tick) }
             do { try await time.sleep(for: isWatched ? .milliseconds(250) : .seconds(1)) } catch { return }
         }
     }

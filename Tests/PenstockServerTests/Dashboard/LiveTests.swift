@@ -156,6 +156,40 @@ import Testing
         #expect(await news.next() == .changed([try QueueName("a")]), "Who has caught up is told as before.")
     }
 
+    /// A store that never says what its queues are.
+    private struct SilentStore: ForwardingStore {
+        let base: any MessageStore
+        let asked = Tally()
+
+        func pass<Answer: Sendable>(
+            _ call: StoreCall, _ body: @Sendable () async throws -> Answer
+        ) async throws -> Answer {
+            guard call == .status else { return try await body() }
+            asked.add()
+            try await Tally().wait(for: 1)
+            return try await body()
+        }
+    }
+
+    /// A page that hears nothing for a while says that the connection is lost.
+    @Test(.timeLimit(.minutes(1))) func anOpenLineTicksHoweverLongALookTakes() async throws {
+        let (live, time) = (Live(), ManualTime())
+        let store = SilentStore(base: TestDatabase().open())
+        var news = try #require(live.listen()).makeAsyncIterator()
+        let run = Task { await live.run(PenstockStore(store), time: time) }
+        defer { run.cancel() }
+        try await store.asked.wait(for: 1)
+        for _ in 1...3 {
+            try await time.waitForSleepers()
+            time.advance(by: Live.tickInterval)
+            #expect(await news.next() == .tick)
+        }
+        run.cancel()
+        await run.value
+        #expect(await news.next() == nil)
+        #expect(store.asked.count == 1)
+    }
+
     /// Of rates a visitor sees what comes of the queues at which he may look.
     @Test func tilesAreOfTheQueuesThatMayBeSeen() throws {
         let live = Live()
