@@ -8,8 +8,9 @@ package import PenstockSQL
 /// A ``MessageStore`` on an SQLite file that only reads: for files that may not be written, and for programs that look.
 ///
 /// It changes nothing, in the file or beside it. It makes no folder and no companion files, takes no lock of Penstock's,
-/// waits for no writer and starts no thread. It works beside writers of other processes, on a file of an older schema if
-/// that has what is read, and in a folder that cannot be written. Every call that would write throws `readOnly`.
+/// waits for no writer and has no thread that stays: a reading of a file runs on one of its own. It works beside writers of
+/// other processes, on a file of an older schema if that has what is read, and in a folder that cannot be written. Every call
+/// that would write throws `readOnly`.
 ///
 /// A task that waits for changes, as one that follows a log does, looks by itself ten times a second.
 package final class SQLiteReader: SQLReading {
