@@ -11,6 +11,7 @@ extension WorkerRun {
         var round = WorkerRound(holders, order: order, kinds: options.kinds)
         var retry = StoreRetry()
         while true {
+            let wasStopping = stopping.isOpen
             do {
                 if try await work(&round) { return }
                 retry.succeeded()
@@ -19,7 +20,7 @@ extension WorkerRun {
                 if Task.isCancelled {
                     stop()
                 } else if let delay = retry.wait(after: error, of: "work", for: holders[0].queue, handle) {
-                    await pause(for: delay)
+                    await pause(for: delay, wasStopping: wasStopping)
                 } else {
                     fail(error)
                 }

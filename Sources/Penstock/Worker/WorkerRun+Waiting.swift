@@ -6,9 +6,10 @@ extension WorkerRun {
 
     /// Returns after `delay`, or when the worker is told to stop or not to wait for anything more. Handlers go on, and what
     /// they finish gathers.
-    func pause(for delay: Duration) async {
+    ///
+    /// - Parameter wasStopping: whether the worker was told to stop before the call that has failed. It may have been during that.
+    func pause(for delay: Duration, wasStopping: Bool) async {
         let end = time.boot + delay
-        let wasStopping = stopping.isOpen
         while true {
             slots.expectNews()
             // Each time: an earlier alarm, of what was waited for before, calls once and has to be set again.

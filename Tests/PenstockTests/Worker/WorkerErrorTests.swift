@@ -67,7 +67,7 @@ import Testing
         let run = WorkerRun(queues: [try await the.queue()], options: .init()) { _ in }
         run.alarm.set(to: the.time.boot + .milliseconds(10))
         try await the.time.waitForSleepers()
-        let pause = Task { await run.pause(for: .milliseconds(50)) }
+        let pause = Task { await run.pause(for: .milliseconds(50), wasStopping: false) }
         for _ in 1...100 { await Task.yield() }
         the.time.advance(by: .milliseconds(10))
         try await the.time.waitForSleepers()
