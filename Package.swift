@@ -266,7 +266,9 @@ let package = Package(
         ),
         .target(
             name: "PenstockTestKit",
-            dependencies: ["PenstockCore", "PenstockSchedules", "PenstockStreams"],
+            dependencies: [
+                "PenstockCore", "PenstockSchedules", "PenstockStreams", .product(name: "Logging", package: "swift-log"),
+            ],
             swiftSettings: strict
         ),
         // When a schedule fires: specs, calendar, time zones. It knows no queue.

@@ -123,6 +123,14 @@ public struct PenstockError: Error, Sendable, CustomStringConvertible {
     /// Whether the same call may succeed later though nobody does anything about the program or its file.
     package var mayPass: Bool { isOfStalledStore || code == .storage }
 
+    /// Tells of what a call of several steps had done when one of them failed: what the error says of nothing is said of that step.
+    ///
+    /// - Parameter what: what was done to so many messages, such as `moved`.
+    package mutating func tell(of count: Int, _ what: String) {
+        message.replace("nothing was done", with: "nothing more was done")
+        message += " \(count == 1 ? "1 message was" : "\(count) messages were") \(what) before."
+    }
+
     /// The message for people.
     public var description: String { message }
 }

@@ -89,7 +89,7 @@ import Testing
     ) async throws {
         _ = try await Subprocess.run(
             .path("/bin/sh"),
-            arguments: Arguments(["-c", "exec \"$0\" \"$@\" 2>&1", products + "/penstock"] + arguments),
+            arguments: Arguments(["-c", "exec \"$0\" \"$@\" 2>&1", BuiltPrograms.path("penstock")] + arguments),
             environment: .inherit.updating(["PENSTOCK_DB": db]), input: .none, output: .sequence, error: .discarded
         ) { execution in
             for try await line in execution.standardOutput.strings() { words.yield("\(arguments[0]): \(line)") }
@@ -116,7 +116,7 @@ import Testing
 
     private func run(_ arguments: [String], _ db: String) async throws -> String {
         let result = try await Subprocess.run(
-            .path(FilePath(Self.products + "/penstock")), arguments: Arguments(arguments),
+            .path(FilePath(BuiltPrograms.path("penstock"))), arguments: Arguments(arguments),
             environment: .inherit.updating(["PENSTOCK_DB": db]), output: .string(limit: 65_536),
             error: .string(limit: 65_536))
         #expect(result.terminationStatus.isSuccess, "\(arguments): \(result.standardError)")
@@ -127,18 +127,11 @@ import Testing
         _ arguments: [String], _ db: String, token: String = "", isSilent: Bool = false
     ) async throws -> Int32? {
         let result = try await Subprocess.run(
-            .path(FilePath(Self.products + "/penstock")), arguments: Arguments(arguments),
+            .path(FilePath(BuiltPrograms.path("penstock"))), arguments: Arguments(arguments),
             environment: .inherit.updating(["PENSTOCK_DB": db, "PENSTOCK_TOKEN": token]), output: .discarded,
             error: .string(limit: 65_536))
         guard case .exited(let status) = result.terminationStatus else { return nil }
         #expect(result.standardError.split(separator: "\n").count == (isSilent ? 0 : 1))
         return status
     }
-
-    /// Where the build has put the command: beside the tests.
-    private static let products: String = {
-        let program = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? ""
-        let bundle = Bundle.allBundles.first { $0.bundlePath.hasSuffix(".xctest") }?.bundlePath ?? program
-        return (bundle as NSString).deletingLastPathComponent
-    }()
 }

@@ -19,7 +19,7 @@ import Testing
         let receipt = try await queue.enqueue([NewMessage(payload: Array("hello".utf8))])[0]
 
         _ = try await Subprocess.run(
-            .path(FilePath(Self.products + "/penstock")),
+            .path(FilePath(BuiltPrograms.path("penstock"))),
             arguments: [
                 "work", "mail", "--lease", "5s", "--grace", "1s", "--", "sh", "-c", "echo begun; exec sleep 60",
             ],
@@ -45,11 +45,4 @@ import Testing
         await server.stop()
         try await store.close()
     }
-
-    /// Where the build has put the command: beside the tests.
-    private static let products: String = {
-        let program = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? ""
-        let bundle = Bundle.allBundles.first { $0.bundlePath.hasSuffix(".xctest") }?.bundlePath ?? program
-        return (bundle as NSString).deletingLastPathComponent
-    }()
 }

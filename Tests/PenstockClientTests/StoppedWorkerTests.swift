@@ -27,7 +27,7 @@ import Testing
         ]
         let end = try await Subprocess.run(
             .path("/bin/sh"),
-            arguments: Arguments(["-c", "exec \"$0\" \"$@\" 2>&1", Self.products + "/penstock"] + command),
+            arguments: Arguments(["-c", "exec \"$0\" \"$@\" 2>&1", BuiltPrograms.path("penstock")] + command),
             environment: .inherit.updating(["PENSTOCK_DB": "unix:\(folder.file("s"))"]), input: .none,
             output: .sequence, error: .discarded
         ) { execution in
@@ -43,11 +43,4 @@ import Testing
         await server.stop()
         try await store.close()
     }
-
-    /// Where the build has put the command: beside the tests.
-    private static let products: String = {
-        let program = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? ""
-        let bundle = Bundle.allBundles.first { $0.bundlePath.hasSuffix(".xctest") }?.bundlePath ?? program
-        return (bundle as NSString).deletingLastPathComponent
-    }()
 }

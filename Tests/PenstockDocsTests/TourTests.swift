@@ -1,4 +1,5 @@
 import Foundation
+import PenstockTestKit
 import Subprocess
 import SystemPackage
 import Testing
@@ -8,13 +9,6 @@ import Testing
     private struct Step {
         var command: String
         var output: String
-    }
-
-    /// The folder of the built command: that of the test bundle.
-    private var products: String {
-        let program = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? ""
-        let bundle = Bundle.allBundles.first { $0.bundlePath.hasSuffix(".xctest") }?.bundlePath ?? program
-        return (bundle as NSString).deletingLastPathComponent
     }
 
     private func steps(in document: String) throws -> [Step] {
@@ -56,7 +50,9 @@ import Testing
         for step in steps {
             let result = try await run(
                 .path("/bin/sh"), arguments: ["-c", step.command],
-                environment: .inherit.updating(["PATH": "\(products):\(path)", "PENSTOCK_DB": "penstock.db"]),
+                environment: .inherit.updating([
+                    "PATH": "\(BuiltPrograms.folder):\(path)", "PENSTOCK_DB": "penstock.db",
+                ]),
                 workingDirectory: FilePath(folder.path), output: .string(limit: 1 << 20), error: .string(limit: 1 << 20)
             )
             #expect(

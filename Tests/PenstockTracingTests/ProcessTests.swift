@@ -22,7 +22,7 @@ import Testing
         let shown = try await run(
             [
                 "work", "q", "--drain", "--", "sh", "-c",
-                "echo $TRACEPARENT; exec \(Self.products)/penstock enqueue next more >&2",
+                "echo $TRACEPARENT; exec \(BuiltPrograms.path("penstock")) enqueue next more >&2",
             ],
             variables)
         _ = try await run(["work", "next", "--drain", "--", "sh", "-c", "exit 65"], variables)
@@ -72,17 +72,10 @@ import Testing
     ) async throws -> (isSuccess: Bool, output: String, errors: String) {
         let own = ["PENSTOCK_DB": folder.file("queue.db")].merging(variables) { $1 }
         let end = try await Subprocess.run(
-            .path(FilePath(Self.products + "/penstock")), arguments: Arguments(arguments),
+            .path(FilePath(BuiltPrograms.path("penstock"))), arguments: Arguments(arguments),
             environment: .inherit.updating(
                 Dictionary(uniqueKeysWithValues: own.map { (Environment.Key(stringLiteral: $0), $1) })),
             output: .string(limit: 65_536), error: .string(limit: 65_536))
         return (end.terminationStatus.isSuccess, end.standardOutput, end.standardError)
     }
-
-    /// Where the build has put the command: beside the tests.
-    private static let products: String = {
-        let program = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? ""
-        let bundle = Bundle.allBundles.first { $0.bundlePath.hasSuffix(".xctest") }?.bundlePath ?? program
-        return (bundle as NSString).deletingLastPathComponent
-    }()
 }

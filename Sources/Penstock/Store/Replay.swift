@@ -45,9 +45,7 @@ extension PenstockStore {
                 }
             }
         } catch var error as PenstockError where count > 0 {
-            // What it says of nothing is said of the last call.
-            error.message.replace("nothing was done", with: "nothing more was done")
-            error.message += " \(count == 1 ? "1 message was" : "\(count) messages were") replayed before."
+            error.tell(of: count, "replayed")
             throw error
         }
         return count

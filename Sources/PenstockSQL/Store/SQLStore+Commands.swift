@@ -37,8 +37,7 @@ extension SQLStore {
             } catch var error as PenstockError where moved > 0 {
                 // A store that stalls would keep the caller for as long again; the next claim goes on with it.
                 if !error.isOfStalledStore { try? await finishCascade() }
-                error.message.replace("nothing was done", with: "nothing more was done")
-                error.message += " \(moved == 1 ? "1 message was" : "\(moved) messages were") moved before."
+                error.tell(of: moved, "moved")
                 throw error
             }
             try await finishCascade()
@@ -53,14 +52,11 @@ extension SQLStore {
     private func found(_ query: MessageQuery, thoughCancelled: Bool) async throws -> (
         found: [Int64], last: SequenceNumber?
     ) {
-        let core = core
-        guard thoughCancelled else {
-            try Task.checkCancellation()
-            return try await core.read { connection in try MessageReader.sequences(query, connection) }
-        }
-        let reading = Task {
+        let read = { @Sendable [core] in
             try await core.read { connection in try MessageReader.sequences(query, connection) }
         }
-        return try await reading.value
+        if thoughCancelled { return try await Task { try await read() }.value }
+        try Task.checkCancellation()
+        return try await read()
     }
 }

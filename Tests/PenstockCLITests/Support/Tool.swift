@@ -47,16 +47,7 @@ struct Tool: Sendable {
     }
 
     /// Where the build put the program: beside the test bundle.
-    static let path: FilePath = {
-        #if canImport(Darwin)
-            let bundle = Bundle.allBundles.first { $0.bundlePath.hasSuffix(".xctest") }
-            let folder = bundle?.bundleURL.deletingLastPathComponent().path ?? "."
-        #else
-            let program = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? ""
-            let folder = URL(filePath: program).deletingLastPathComponent().path
-        #endif
-        return FilePath("\(folder)/penstock")
-    }()
+    static let path = FilePath(BuiltPrograms.path("penstock"))
 
     /// A file of the folder, with `bytes` in it.
     func file(_ name: String, _ bytes: some Sequence<UInt8>) throws -> String {

@@ -23,14 +23,7 @@ struct Tool {
         url = try PostgresServer.shared.get().url(schema: schema)
     }
 
-    /// Where the build has put the programs: beside the tests.
-    static let products: String = {
-        let program = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? ""
-        let bundle = Bundle.allBundles.first { $0.bundlePath.hasSuffix(".xctest") }?.bundlePath ?? program
-        return (bundle as NSString).deletingLastPathComponent
-    }()
-
-    static let path = FilePath(products + "/penstock")
+    static let path = FilePath(BuiltPrograms.path("penstock"))
 
     /// The environment of the program, with PENSTOCK_DB.
     static func environment(_ url: String) -> Environment { .inherit.updating(["PENSTOCK_DB": url]) }

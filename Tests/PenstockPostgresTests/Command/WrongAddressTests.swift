@@ -48,7 +48,7 @@ struct WrongAddressTests {
         let folder = TemporaryFolder()
         let program = folder.file("penstock")
         for name in ["penstock", "penstock-server"] {
-            try FileManager.default.linkItem(atPath: "\(Tool.products)/\(name)", toPath: folder.file(name))
+            try FileManager.default.linkItem(atPath: BuiltPrograms.path(name), toPath: folder.file(name))
         }
         let result = try await Subprocess.run(
             .path(FilePath(program)), arguments: Arguments(arguments),
@@ -63,7 +63,7 @@ struct WrongAddressTests {
     /// A machine without PostgreSQL needs no library of it.
     @Test func thePlainCommandDoesNotLinkTheLibrary() throws {
         func links(_ name: String) throws -> Bool {
-            let program = try Data(contentsOf: URL(filePath: "\(Tool.products)/\(name)"), options: .alwaysMapped)
+            let program = try Data(contentsOf: URL(filePath: BuiltPrograms.path(name)), options: .alwaysMapped)
             return program.range(of: Data("libpq.".utf8)) != nil
         }
         #expect(try !links("penstock"))

@@ -12,7 +12,7 @@ final class RunningTool: Sendable {
     init(_ arguments: [String], at url: String, _ prefix: [String] = [], to lines: ToolLines = ToolLines()) throws {
         self.lines = lines
         process = try ChildProcess(
-            prefix + ["\(Tool.products)/penstock"] + arguments, environment: ["PENSTOCK_DB": url],
+            prefix + ["\(Tool.path)"] + arguments, environment: ["PENSTOCK_DB": url],
             output: lines.writeEnd, errors: .standardError)
     }
 

@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+import PenstockTestKit
 import Subprocess
 import Synchronization
 import Testing
@@ -52,16 +53,7 @@ final class Site: Sendable {
     static let stepper = built("PenstockStepper")
 
     /// A program of this package: it is beside the test bundle.
-    private static func built(_ name: String) -> FilePath {
-        #if canImport(Darwin)
-            let bundle = Bundle.allBundles.first { $0.bundlePath.hasSuffix(".xctest") }
-            let folder = bundle?.bundleURL.deletingLastPathComponent().path ?? "."
-        #else
-            let test = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? ""
-            let folder = URL(filePath: test).deletingLastPathComponent().path
-        #endif
-        return FilePath("\(folder)/\(name)")
-    }
+    private static func built(_ name: String) -> FilePath { FilePath(BuiltPrograms.path(name)) }
 
     /// Starts `penstock` with `arguments`, on the site's file unless they name another.
     ///

@@ -1,4 +1,5 @@
 import Foundation
+import Logging
 import Penstock
 import PenstockCore
 import PenstockHTTP
@@ -196,9 +197,9 @@ import Testing
 
     /// A replay waits for room. Should its client go meanwhile, it ends, and the server has not failed.
     @Test func aReplayEndsWithItsClient() async throws {
-        let records = LogRecords()
+        let log = TestLog(from: .warning)
         let store = try await storeWithFullQueue()
-        try await TestServer.run(store: store, logger: records.logger) { server in
+        try await TestServer.run(store: store, logger: log.logger) { server in
             let changes = store.storage.changes
             let client = try server.client()
             try client.request("POST", "/v1/queues/q/replay", body: #"{"from":1,"into":"full"}"#)
@@ -206,7 +207,7 @@ import Testing
             client.hangUp()
             try await eventually { changes.waiterCount == 0 }
         }
-        #expect(records.all.isEmpty)
+        #expect(log.lines.isEmpty)
         #expect(try await store.storage.status(of: full).queues.first?.depths.waiting == 1)
     }
 

@@ -23,13 +23,15 @@ import Testing
         try Self.write(Self.old, to: path)
         let tokens = try Tokens.read(path)
         let copy = tokens
-        let records = LogRecords()
+        let log = TestLog(from: .warning)
         try Data("no token".utf8).write(to: URL(fileURLWithPath: path))
-        HangUps.reread(path, into: tokens, records.logger)
+        HangUps.reread(path, into: tokens, log.logger)
         #expect(copy.principal(showing: Self.old) != nil)
-        #expect(records.all.count == 1 && records.all.first?.contains("The tokens stay as they were: ") == true)
+        #expect(
+            log.linesWithLevels.count == 1
+                && log.linesWithLevels.first?.contains("The tokens stay as they were: ") == true)
         try Self.write(Self.new, to: path)
-        HangUps.reread(path, into: tokens, records.logger)
+        HangUps.reread(path, into: tokens, log.logger)
         #expect(copy.principal(showing: Self.old) == nil)
         #expect(copy.principal(showing: Self.new) != nil)
         #expect(copy.token(named: "a")?.secret == Self.new)

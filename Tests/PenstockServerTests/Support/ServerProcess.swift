@@ -34,7 +34,7 @@ struct ServerProcess: Sendable {
             try log.map { try FileDescriptor.open($0, .writeOnly, options: .create, permissions: .ownerReadWrite) }
         defer { try? errors?.close() }
         let made = try await Subprocess.run(
-            .path(FilePath(products + "/penstock")), arguments: ["queue", "create", "made", "--if-absent"],
+            .path(FilePath(BuiltPrograms.path("penstock"))), arguments: ["queue", "create", "made", "--if-absent"],
             environment: environment, output: .discarded)
         guard made.terminationStatus.isSuccess else { throw PenstockError(.storage, "No file was made.") }
         let (started, starting) = AsyncThrowingStream.makeStream(of: (ProcessIdentifier, Int).self)
@@ -92,7 +92,7 @@ struct ServerProcess: Sendable {
 
     /// The command with `words`, in a process that may have so many files open.
     private static func limited(_ filesMax: Int?, _ words: [String]) -> (Executable, Arguments) {
-        let command = products + "/penstock"
+        let command = BuiltPrograms.path("penstock")
         guard let filesMax else { return (.path(FilePath(command)), Arguments(words)) }
         let script = "ulimit -n \(filesMax) && exec \"$0\" \"$@\""
         return (.path("/bin/sh"), Arguments(["-c", script, command] + words))
@@ -128,12 +128,5 @@ struct ServerProcess: Sendable {
     ) async throws -> String {
         let answer = try await answer(method, path, body, headers: headers)
         return answer.components(separatedBy: "\r\n\r\n").dropFirst().joined(separator: "\r\n\r\n")
-    }
-
-    /// The folder of the built command: that of the test bundle.
-    static var products: String {
-        let program = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? ""
-        let bundle = Bundle.allBundles.first { $0.bundlePath.hasSuffix(".xctest") }?.bundlePath ?? program
-        return (bundle as NSString).deletingLastPathComponent
     }
 }
