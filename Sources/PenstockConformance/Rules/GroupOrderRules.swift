@@ -8,6 +8,7 @@ enum GroupOrderRules {
         "in order are worked one at a time": oneAtATime,
         "in order wait for one that is tried again": retries,
         "in order let a message join when it is due": delayed,
+        "in order let all join that are due, however many": manyDue,
         "in order go on after a dead letter, or are held by it": onDead,
         "in order take a redriven message by its number": redriven,
         "in order go on with what has begun, if only with a step": suspended,
@@ -68,6 +69,29 @@ enum GroupOrderRules {
         bench.time.advance(by: .seconds(5))
         #expect(try await store.takeOne().text == "a4")
         #expect(try await store.depths() == .of(blocked: 1, leased: 1, kept: 3))
+    }
+
+    static func manyDue(_ bench: Bench) async throws {
+        let store = try await GroupRules.open(bench, .fifo())
+        let start = bench.time.now
+        // The first of the group is due last, behind more than one claim puts in line.
+        try await store.put(.text("a1", due: .at(start + .seconds(20)), group: "a"))
+        try await store.put(.text("a2", due: .at(start + .seconds(10)), group: "a"))
+        try await store.put(
+            (1...Limits.promotionCountMax).map { .text("\($0)", due: .at(start + .seconds(15)), group: "\($0)") })
+        bench.time.advance(by: .seconds(30))
+
+        let request = ClaimRequest(queue: .jobs, limit: 2000, lease: .seconds(30))
+        let none = try await store.claim(request)
+        #expect(none.messages.isEmpty, "a1 is due, and not in line yet.")
+        #expect(none.nextDue == bench.time.now, "Claim again at once.")
+        let first = try await store.claim(request)
+        let texts = first.messages.map(\.text)
+        #expect(texts == ["a1"] + (1...Limits.promotionCountMax).map { "\($0)" })
+        #expect(try await store.depths() == .of(blocked: 1, leased: texts.count))
+        let a1 = try #require(first.messages.first)
+        #expect(try await store.give(.done, for: a1) == .settled(.done))
+        #expect(try await store.drain() == ["a2"])
     }
 
     static func onDead(_ bench: Bench) async throws {

@@ -63,6 +63,13 @@ enum Claiming {
         if let first = due, first <= transaction.now {
             promoted = try promote(account, in: transaction)
             due = try readDue()
+            if case .fifo = account.policy.groups, promoted.count == Limits.promotionCountMax, let next = due,
+                next <= transaction.now
+            {
+                // The next claim goes on. Among those that are not in line yet one may go before others of its group.
+                account.ring(messages: 1)
+                return .withheld(until: transaction.now)
+            }
         }
         // A token is a random number and the message's sequence number, so that one statement can write those of all
         // messages. Of 62 bits, so that no sum overflows: SQLite would go on with a floating-point number.

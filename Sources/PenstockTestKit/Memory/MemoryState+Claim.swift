@@ -27,6 +27,13 @@ extension MemoryState {
         openDue(request.queue, at: moment)
         fireDue(of: request.queue, at: moment)
         makeReadyWhatIsDue(in: request.queue, at: moment)
+        if case .fifo = queue.policy.groups, let due = queues[request.queue]?.line.scheduled.elements.first?.due,
+            due <= moment.now
+        {
+            // The next claim goes on. Among those that are not in line yet one may go before others of its group.
+            ring(request.queue)
+            return .withheld(until: moment.now)
+        }
         var claimed: [ClaimedMessage] = []
         let ready = queues[request.queue]?.line.ready.elements ?? []
         let first = bounded(ready.prefix(min(request.limit, room)))
