@@ -11,6 +11,7 @@ enum FiringRules {
         "a clock that is set back fires nothing again": clockSetBack,
         "a clock that was far ahead for a moment keeps nothing from firing": clockFarAhead,
         "what a clock far ahead has made fires when it is said again": madeFarAhead,
+        "what a clock far ahead has seen to has no problem when it has ended and is said again": endedFarAhead,
         "a clock that was far behind for a moment fires nothing again": clockFarBehind,
         "of many that were missed one is made good": oneIsMadeGood,
         "what was missed can be left out": missedIsSkipped,
@@ -149,6 +150,27 @@ enum FiringRules {
         bench.time.set(wall: start)
         let resumed = try await store.schedule(ScheduleRules.nightly, .resume)
         #expect(resumed?.nextDue == start + .seconds(60))
+    }
+
+    static func endedFarAhead(_ bench: Bench) async throws {
+        let store = try await ScheduleRules.open(bench)
+        let start = bench.time.now
+        for text in ["report", "other"] {
+            let name = ScheduleName(stored: text)
+            bench.time.set(wall: start)
+            var schedule = ScheduleRules.schedule("@every 60s")
+            schedule.ends = start + .seconds(600)
+            try await store.schedule(name, .put(schedule, replacing: false))
+            for now in [start + tenYears, start + .seconds(1200)] {
+                bench.time.set(wall: now)
+                _ = try await store.fire()
+            }
+            #expect(try await store.schedules(name).first?.problem != nil)
+            // The same, or another message alone: it is begun anew.
+            schedule.message = .text(text)
+            let again = try await store.schedule(name, .put(schedule, replacing: true))
+            #expect(again?.problem == nil && again?.nextDue == nil)
+        }
     }
 
     static func clockFarBehind(_ bench: Bench) async throws {

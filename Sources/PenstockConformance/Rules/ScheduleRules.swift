@@ -12,6 +12,7 @@ enum ScheduleRules {
         "is run by hand, and keeps its next firing": runByHand,
         "is run by hand while its key is held, and loses no firing": runInVain,
         "has a problem when its queue refuses its message": refusedMessage,
+        "fires though what it puts off expires later than a message may that comes now": expiresLate,
         "is removed by name, and with its queue": removed,
         "goes by the clocks of its zone": zones,
         "its message is what was asked for, and may be put off": message,
@@ -245,6 +246,21 @@ enum ScheduleRules {
         _ = try await store.fire()
         #expect(try await store.schedules(nightly).first?.firedCount == 1)
         #expect(try await store.schedules(nightly).first?.problem == nil)
+    }
+
+    static func expiresLate(_ bench: Bench) async throws {
+        let store = try await open(bench)
+        var one = schedule("* * * * *")
+        one.message.expiry = .after(Limits.delayMax)
+        one.jitter = Limits.scheduleJitterMax
+        try await store.schedule(nightly, .put(one, replacing: false))
+        for count: Int64 in 1...3 {
+            bench.time.advance(by: .seconds(60))
+            _ = try await store.fire()
+            let record = try #require(try await store.schedules(nightly).first)
+            #expect(record.firedCount == count && record.problem == nil)
+        }
+        #expect(try await store.depths() == .of(scheduled: 3))
     }
 
     static func checksInput(_ bench: Bench) async throws {

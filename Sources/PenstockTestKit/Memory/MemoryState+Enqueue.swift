@@ -5,6 +5,13 @@ extension MemoryState {
         _ batch: [NewMessage], to name: QueueName, durability: Durability, at moment: Moment
     ) throws(PenstockError) -> [Receipt] {
         try NewMessage.validate(batch: batch, now: moment.now)
+        return try enqueueChecked(batch, to: name, durability: durability, at: moment)
+    }
+
+    /// Puts messages in line that were checked when they came to the store.
+    mutating func enqueueChecked(
+        _ batch: [NewMessage], to name: QueueName, durability: Durability, at moment: Moment
+    ) throws(PenstockError) -> [Receipt] {
         try GroupKey.refuse(batch, name, try openQueue(name).policy)
         makeRoom(for: batch.count, in: name, at: moment)
         let queue = try openQueue(name)

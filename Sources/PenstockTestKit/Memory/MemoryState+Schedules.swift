@@ -19,6 +19,9 @@ struct MemorySchedule: Sendable {
     var missedCount: Int64 = 0
     /// The newest first.
     var firings: [FiringRecord] = []
+
+    /// Whether it fires no more, and there is a problem with it. It is begun anew when it is said again.
+    var hasGivenUp: Bool { !isPaused && nextDue == nil && problem != nil }
 }
 
 extension MemoryState {
@@ -174,7 +177,8 @@ extension MemoryState {
     ) throws(PenstockError) -> (FiringRecord.Outcome, SequenceNumber?) {
         let receipts: [Receipt]
         do {
-            receipts = try enqueue([message], to: schedule.queue, durability: .processCrash, at: moment)
+            // It was checked when it was said. As it is put off, it may expire later than a message that comes now could.
+            receipts = try enqueueChecked([message], to: schedule.queue, durability: .processCrash, at: moment)
         } catch {
             if error.code == .queueFull { return (.queueFull, nil) }
             throw error
@@ -200,7 +204,7 @@ extension MemoryState {
         if schedules[name] != nil, !isReplacing {
             throw PenstockError.exists(name)
         }
-        if let known = schedules[name], known.schedule.isSame(as: schedule) {
+        if let known = schedules[name], known.schedule.isSame(as: schedule), !known.hasGivenUp {
             beginAnewIfAhead(name, at: moment)
             return schedules[name].map { record(name, $0) }
         }
@@ -208,7 +212,7 @@ extension MemoryState {
         var new =
             schedules[name]
             ?? MemorySchedule(id: lastSchedule, schedule: schedule, anchor: moment.now, reckonedFrom: moment.now)
-        let stays = schedules[name]?.schedule.hasTimes(of: schedule) ?? false
+        let stays = schedules[name].map { $0.schedule.hasTimes(of: schedule) && !$0.hasGivenUp } ?? false
         new.schedule = schedule
         if !stays { new.anchor = moment.now }
         schedules[name] = new
