@@ -11,6 +11,7 @@ enum LimitRules {
         "are free again when a worker dies": deaths,
         "ring for what they kept back": rings,
         "ring for those that share one when a queue leaves it": leaving,
+        "ring for those that share one when a queue is deleted": deleted,
         "say when to claim again": nextDue,
         "must be there, and be limits": doors,
     ]
@@ -124,6 +125,22 @@ enum LimitRules {
         try await store.configure(.jobs, .set(policy()))
         try await store.changes.wait(for: .mail, after: token)
         #expect(try await store.take(5, from: .mail).count == 1)
+    }
+
+    static func deleted(_ bench: Bench) async throws {
+        let store = try await bench.open()
+        let other = try await bench.open()
+        try await store.setLimit(LimitName(stored: "db"), to: 1)
+        for queue in [QueueName.jobs, .mail] {
+            try await store.configure(queue, .create(policy(shared: "db"), ifAbsent: false))
+            try await store.put("it", to: queue)
+        }
+        _ = try await store.takeOne()
+        #expect(try await other.take(5, from: .mail).isEmpty)
+        let token = other.changes.token(for: .mail)
+        try await store.configure(.jobs, .delete(force: true))
+        try await other.changes.wait(for: .mail, after: token)
+        #expect(try await other.take(5, from: .mail).count == 1)
     }
 
     static func nextDue(_ bench: Bench) async throws {

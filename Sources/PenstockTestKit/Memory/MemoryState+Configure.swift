@@ -94,6 +94,7 @@ extension MemoryState {
         guard let message = messages.removeValue(forKey: sequence) else { return }
         queues[message.queue]?.line.remove(message)
         queues[message.queue]?.line.keys.release(message)
+        if message.state == .leased { ringForLimits(of: message.queue) }
         if let group = message.group { regroup(group, of: message.queue, at: moment) }
         log.remove(sequence)
         events[.message(sequence)] = nil
