@@ -1,5 +1,3 @@
-import GRDB
-import GRDBSQLite
 import PenstockCore
 import PenstockTestKit
 import Testing
@@ -16,22 +14,6 @@ import Testing
     init() async throws {
         store = try await SQLiteStore.openWithJobs(folder.file("queue.db"))
         try await store.configure(.mail, .create(QueuePolicy(), ifAbsent: false))
-    }
-
-    /// Pages that the writer looks at in the course of `body`.
-    private func pages(_ body: () async throws -> Void) async throws -> Int {
-        @Sendable func count(_ database: Database) -> Int {
-            var total = 0
-            for kind in [SQLITE_DBSTATUS_CACHE_HIT, SQLITE_DBSTATUS_CACHE_MISS] {
-                var (now, highest): (Int32, Int32) = (0, 0)
-                sqlite3_db_status(database.sqliteConnection, kind, &now, &highest, 0)
-                total += Int(now)
-            }
-            return total
-        }
-        let before = try await store.access.pool.writeWithoutTransaction { count($0) }
-        try await body()
-        return try await store.access.pool.writeWithoutTransaction { count($0) } - before
     }
 
     /// One message's whole life.
@@ -81,11 +63,11 @@ import Testing
     func aBacklogCostsALifeNothing(_ name: String) async throws {
         let backlog = try #require(Backlog(rawValue: name))
         try await life()
-        let alone = try await pages { try await life() }
+        let alone = try await store.pages { try await life() }
         try await pile(backlog)
         // The first one reads the schema again, and meets the new depth of the trees.
         try await life()
-        let beside = try await pages { try await life() }
+        let beside = try await store.pages { try await life() }
         // A tree of a hundred thousand rows is one or two pages deeper than one of ten; a life goes down some twenty.
         #expect(beside < alone + 20, "\(alone) pages alone, \(beside) beside \(name).")
         try await store.close()

@@ -11,6 +11,7 @@ enum GroupChangeRules {
         "with more permits give them out": more,
         "come to be in order, and to be none": modes,
         "are seen to in steps, which others go on with": steps,
+        "come to be in order, however many of their messages are ready": manyReady,
         "hold up no other group, however many permits they keep": keptPermits,
         "are had by schedules again that have gone without": schedules,
         "must be known to their queue, with a key that can be": doors,
@@ -140,6 +141,23 @@ enum GroupChangeRules {
         // Nothing is left of groups when there are none; and all of it again when there are.
         try await set(.limit(7), store)
         #expect(try await store.groups(GroupQuery(queue: .jobs)).map(\.permitted) == [messageCount])
+    }
+
+    static func manyReady(_ bench: Bench) async throws {
+        var fair = QueuePolicy.steady()
+        fair.isFair = true
+        let store = try await bench.open(fair)
+        let count = 2 * Limits.regroupCountMax + 100
+        try await store.put((1...count).map { .text("\($0)", group: "a") })
+        let held = try await store.take(2)
+        #expect(held.map(\.text) == ["1", "2"])
+        try await set(.fifo(), store)
+        #expect(try await store.depths() == .of(blocked: count - 2, leased: 2))
+        #expect(try await store.give(.done, for: held[0]) == .settled(.done))
+        #expect(try await store.take(10).isEmpty)
+        #expect(try await store.give(.release, for: held[1]) == .settled(.ready))
+        for number: Int64 in 2...4 { #expect(try await store.work(.done) == SequenceNumber(number)) }
+        #expect(try await store.depths() == .of(blocked: count - 5, ready: 1, kept: 4))
     }
 
     static func keptPermits(_ bench: Bench) async throws {

@@ -167,6 +167,17 @@ enum Groups {
         try place(entry, .blocked, in: transaction)
     }
 
+    /// Takes the permits of messages that are ready, each of which counts as one that was moved.
+    private static func blockReady(
+        _ sequences: [Int64], _ group: Group, _ left: inout Int, in transaction: Transaction
+    ) throws {
+        for sequence in sequences {
+            left -= 1
+            guard let entry = try Line.locate(sequence, in: transaction), entry.state == .ready else { continue }
+            try block(entry, group, in: transaction)
+        }
+    }
+
     private static func outcome(_ state: MessageState, _ entry: LineEntry) -> Lifecycle.Outcome {
         Lifecycle.Outcome(state: state, attempt: Int(entry.attempt), forgiven: Int(entry.forgiven))
     }
@@ -211,8 +222,17 @@ enum Groups {
             while left > 0, try permitNext(of: group, in: transaction) { left -= 1 }
             return left > 0
         }
-        var given = try Permits.given(of: group, connection)
-        // A step reads all permits of its group. Where there are very many, a tenth of them is moved in one: with so many steps as
+        // A group in order that has many permits has them from when its queue had no groups. What is ready of it is blocked first, from
+        // the end of the group on, so that no step reads them all.
+        let countedMax: Int64 = group.isInOrder ? 2 * Int64(Limits.regroupCountMax) : .max
+        var given = try Permits.given(of: group, upTo: countedMax, connection)
+        if group.isInOrder, given > Limits.regroupCountMax {
+            try blockReady(
+                Permits.tooMany(of: group, among: given, limit: left, connection), group, &left, in: transaction)
+            guard left > 0 else { return false }
+            given = try Permits.given(of: group, upTo: countedMax, connection)
+        }
+        // Of any other group a step reads all permits. Where there are very many, a tenth of them is moved in one: with so many steps as
         // there are thousands, reading them again would take as long as their number squared.
         left = max(left, Int(given / 10))
         defer { left = min(left, Limits.regroupCountMax) }
@@ -222,11 +242,8 @@ enum Groups {
         }
         guard left > 0 else { return false }
         let early = try GroupRates.tooEarly(group, limit: left, in: transaction)
-        for sequence in try early + Permits.tooMany(of: group, among: given, limit: left, connection) {
-            left -= 1
-            guard let entry = try Line.locate(sequence, in: transaction), entry.state == .ready else { continue }
-            try block(entry, group, in: transaction)
-        }
+        let late = try Permits.tooMany(of: group, among: given, limit: left, connection)
+        try blockReady(early + late, group, &left, in: transaction)
         while left > 0, try permitNext(of: group, in: transaction) { left -= 1 }
         guard left > 0 else { return false }
         // One that goes before it may be blocked, as the group was not in order before.

@@ -141,9 +141,9 @@ enum Permits {
         ) { $0.integer(0) }
     }
 
-    /// How many permits of a group are given.
-    static func given(of group: Group, _ connection: Connection) throws -> Int64 {
-        try connection.first(countAll, .integer(group.account.id), .text(group.key)) { $0.integer(0) } ?? 0
+    /// How many permits of a group are given, counted up to `most`.
+    static func given(of group: Group, upTo most: Int64, _ connection: Connection) throws -> Int64 {
+        try connection.first(count, .integer(group.account.id), .text(group.key), .integer(most)) { $0.integer(0) } ?? 0
     }
 
     private static let isOfGroup = "queue_id = ?1 AND group_key = ?2"
@@ -176,7 +176,8 @@ enum Permits {
         SELECT sequence, priority, attempt, forgiven, marks FROM penstock_blocked INDEXED BY penstock_blocked_first
         WHERE \(isOfGroup) AND marks & \(Marks.goesFirst.rawValue) ORDER BY sequence LIMIT 1
         """)
-    private static let countAll = Query("SELECT count(*) FROM penstock_permit WHERE \(isOfGroup)")
+    private static let count = Query(
+        "SELECT count(*) FROM (SELECT 1 FROM penstock_permit WHERE \(isOfGroup) LIMIT ?3) AS counted")
     private static let joinReady = """
         FROM penstock_permit AS permit JOIN penstock_log AS log ON log.sequence = permit.sequence
         JOIN penstock_ready AS ready ON ready.queue_id = log.queue_id AND ready.priority = log.priority
