@@ -44,13 +44,26 @@ struct ByHandTests {
         #expect(try await tool.payloads("ready") == ["c", "d", "later"])
     }
 
-    @Test func aRedriveSaysWhatIsPassedOver() async throws {
+    /// Dead letters, two of which have had the same key.
+    private func withKeyedDeadLetters() async throws -> Tool {
         let tool = try await Tool.withQueue("--attempts", "1")
         for _ in 1...2 {
             try await tool.succeed(["enqueue", "q", "keyed", "--key", "k"])
             try await tool.succeed(["enqueue", "q", "free"])
             try await tool.succeed(["work", "q", "--drain", "--", "sh", "-c", "exit 1"])
         }
+        return tool
+    }
+
+    @Test func aRedriveThatEndsAtItsLimitLooksAtNoMore() async throws {
+        let tool = try await withKeyedDeadLetters()
+        let redrive = ["dead", "redrive", "--queue", "q", "--limit", "2"]
+        #expect(try await tool.succeed(redrive).output == "2 messages redriven.\n")
+        #expect(try await tool.succeed(redrive + ["--json"]).output == "{\"redriven\":1,\"keyHeld\":1}\n")
+    }
+
+    @Test func aRedriveSaysWhatIsPassedOver() async throws {
+        let tool = try await withKeyedDeadLetters()
         #expect(
             try await tool.succeed(["dead", "redrive", "--queue", "q"]).output
                 == "3 messages redriven; 1 dead letter stays, as another message has its unique key.\n")

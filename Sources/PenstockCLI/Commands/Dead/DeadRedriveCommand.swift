@@ -16,7 +16,7 @@ struct DeadRedriveCommand: AsyncParsableCommand {
               penstock dead redrive --queue mail --like 12
 
             A dead letter whose unique key another message has cannot be redriven. By numbers, none is then; of a queue it is passed \
-            over, and the answer says how many of them stay.
+            over, and the answer says how many of them stay, unless it ended at --limit.
             """)
 
     @OptionGroup var selection: SelectionOptions
@@ -44,10 +44,12 @@ struct DeadRedriveCommand: AsyncParsableCommand {
         }
     }
 
-    /// Says how many dead letters cannot be redriven.
+    /// Says how many dead letters cannot be redriven. Where the limit has ended it, nobody has looked at the rest, which may be a million
+    /// for the hundred that were moved.
     @MainActor
-    private func addition(_ store: PenstockStore, _ selection: Selection, _: Int) async throws -> CountAddition {
+    private func addition(_ store: PenstockStore, _ selection: Selection, _ moved: Int) async throws -> CountAddition {
         guard case .queue(let queue, _, let group, let filter, let limit, _) = selection else { return CountAddition() }
+        if let limit, moved >= limit { return CountAddition() }
         let count =
             if filter.isEmpty {
                 try await store.deadWithoutKeyCount(of: queue, group: group)
