@@ -146,18 +146,23 @@ struct RetentionLook {
             // What was noted of a dead letter's own workflow may be of another transaction.
             if place.deadWorkflows.contains(id), row.state != .dead { return true }
             if tasksLeft <= 0 { return nil }
-            guard let hasDead = try hasDead(id, transaction.connection) else {
+            guard let hasDead = try hasDead(id, isEnough: row.state != .dead, transaction.connection) else {
                 place.openWorkflows.insert(id)
                 return true
             }
-            if hasDead { place.deadWorkflows.insert(id) }
+            if hasDead {
+                place.deadWorkflows.insert(id)
+                if row.state != .dead { return true }
+            }
             endedWorkflows[id] = hasDead
         }
         return endedWorkflows[id] == true && row.state != .dead
     }
 
     /// Whether a workflow has a dead letter; `nil` when one of its tasks has not ended, or it is too large to say.
-    private mutating func hasDead(_ id: Int64, _ connection: Connection) throws -> Bool? {
+    ///
+    /// - Parameter isEnough: whether nobody asks for the other tasks where there is one.
+    private mutating func hasDead(_ id: Int64, isEnough: Bool, _ connection: Connection) throws -> Bool? {
         let statement = try connection.statement(Self.selectStates)
         defer { statement.reset() }
         statement.bind(id, at: 1)
@@ -166,6 +171,7 @@ struct RetentionLook {
             tasksLeft -= 1
             guard let state = statement.text(0), looksThroughLarge || tasksLeft >= 0 else { return nil }
             hasDead = hasDead || state == MessageState.dead.rawValue
+            if hasDead, isEnough { return true }
         }
         return hasDead
     }

@@ -1,0 +1,34 @@
+import PenstockCore
+import PenstockTestKit
+import Testing
+
+@testable import PenstockSQL
+@testable import PenstockSQLite
+
+/// What a pruning asks of the tasks of a workflow, by the pages that SQLite looks at.
+@Suite(.timeLimit(.minutes(5))) struct RetentionCostTests {
+    private let harness = SQLiteHarness()
+
+    @Test func oneDeadLetterKeepsTheRest() async throws {
+        let store = try await harness.openStore()
+        for queue in [QueueName.jobs, .mail] {
+            try await store.configure(queue, .create(QueuePolicy(), ifAbsent: true))
+        }
+        func task(_ name: String, in queue: QueueName) -> NewTask {
+            NewTask(TaskName(stored: name), queue: queue, message: .text(name))
+        }
+        let many = (1...3000).map { task("\($0)", in: .mail) }
+        let tasks = many + [task("kept", in: .jobs), task("dead", in: .jobs)]
+        _ = try await store.start(NewWorkflow(.flow, tasks: tasks), durability: .processCrash)
+        let others = try await store.take(3000, from: .mail)
+        _ = try await store.settle(others.map { Settlement($0.lease, .done) })
+        try await store.work(.done)
+        try await store.work(.dead(error: "bad"))
+        harness.time.advance(by: .seconds(1))
+        let request = PruneRequest(queue: .jobs, retention: Retention(age: .zero))
+        let pages = try await store.pages { #expect(try await store.prune(request) == Pruned()) }
+        #expect(pages < 3000, "Of 3,002 tasks two are asked for: \(pages) pages.")
+        #expect(try await store.counts() == [.done: 3001, .dead: 1])
+        try await store.close()
+    }
+}
