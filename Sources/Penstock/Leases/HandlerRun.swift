@@ -74,6 +74,10 @@ package final class HandlerRun: Sendable {
         }
     }
 
+    /// Whether nothing is to begin for it any more: it has ended, which may have given its message back, or is asked to end. A task is
+    /// cancelled only after that, so asking the task would come too early.
+    package var isOver: Bool { state.withLock { $0.end != nil || $0.isAsked } }
+
     /// Ends the work, unless it has ended.
     package func end(_ end: HandlerEnd) {
         guard note(end) == nil else { return }

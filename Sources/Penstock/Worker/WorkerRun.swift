@@ -157,7 +157,7 @@ final class WorkerRun<Element: Sendable>: Sendable {
             return .undecodable(error)
         }
         // What comes of the worker's own end does not count: the run was given up before its task was cancelled.
-        if Task.isCancelled { return .failed(CancellationError()) }
+        if run.isOver { return .failed(CancellationError()) }
         let began = time.boot
         holder.metrics.running.increment()
         defer {
@@ -168,7 +168,7 @@ final class WorkerRun<Element: Sendable>: Sendable {
             if let tracing = handle.tracing {
                 try await tracing.process(claimed.message, of: queue.name) {
                     do {
-                        try await handler(delivery)
+                        try await callHandler(delivery, run)
                         return nil
                     } catch {
                         // Work that waits, or was asked to end, has not failed.
@@ -177,7 +177,7 @@ final class WorkerRun<Element: Sendable>: Sendable {
                     }
                 }
             } else {
-                try await handler(delivery)
+                try await callHandler(delivery, run)
             }
             return delivery.journal.end(.finished)
         } catch let error as UndecodablePayload {
@@ -186,6 +186,12 @@ final class WorkerRun<Element: Sendable>: Sendable {
         } catch {
             return delivery.journal.end(.failed(error))
         }
+    }
+
+    /// Asks once more, as the last thing before: another worker may have by now what was given up a moment ago.
+    private func callHandler(_ delivery: Delivery<Element>, _ run: HandlerRun) async throws {
+        if run.isOver { throw CancellationError() }
+        try await handler(delivery)
     }
 }
 

@@ -83,7 +83,7 @@ final class SettlingConduit<Output, Input: Settleable>: Subscriber, Subscription
             run.end(.givenUp)
             return .none
         }
-        if hasLease { work(delivery.payload, self, name) }
+        if hasLease, !run.isOver { work(delivery.payload, self, name) }
         return .none
     }
 

@@ -63,6 +63,31 @@ import Testing
         #expect(try await process.count(.done) == 1)
     }
 
+    /// The subscriber cancels on another thread, as the delivery has just come.
+    @Test func nothingBeginsForWhatIsGivenBackAsItComes() async throws {
+        let (_, process, queue) = try await fixture([1])
+        var reader = queue.deliveries().makeAsyncIterator()
+        let delivery = try #require(try await reader.next())
+        let seen = Guarded<[Int]>([])
+        let probe = Probe<Int, any Error>(demand: .max)
+        // The first task extends the lease, the second one waits for the end of the work.
+        let executor = HoldingExecutor(withJob: 2) { probe.cancel() }
+        func subscribe() {
+            StreamExecutor.$current.withValue(executor) {
+                [delivery].publisher.setFailureType(to: (any Error).self)
+                    .flatMap(maxPublishers: .max(1)) { (value: Int) -> Just<Int> in
+                        seen.withLock { $0.append(value) }
+                        return Just(value)
+                    }
+                    .subscribe(probe)
+            }
+        }
+        subscribe()
+        executor.letGo()
+        try await eventually { try await process.count(.ready) == 1 }
+        #expect(seen.withLock { $0 } == [])
+    }
+
     @Test func aFailureIsItsMessagesMatter() async throws {
         let (world, process, queue) = try await fixture([1, 2, 3, 4], attemptsMax: 2)
         let seen = Guarded<[Int]>([])

@@ -33,6 +33,8 @@ final class SettlingFlatMapDelegate<Element: Settleable>: Sendable {
         let outcome = await withTaskCancellationHandler {
             await withTaskGroup(of: Void.self) { group in
                 group.addTask {
+                    // Its message is given back already when the stream was cancelled as it came.
+                    if run.isOver { return }
                     let end = await inner.read()
                     run.left(HandlerEnd(end, isCancelled: Task.isCancelled))
                 }

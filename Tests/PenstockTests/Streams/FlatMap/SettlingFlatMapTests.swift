@@ -179,4 +179,35 @@ import Testing
         #expect(values == [1, 2])
         #expect(try await fixture.store.values([.dead]) == [2])
     }
+
+    /// A delivery whose stream is cancelled as it comes.
+    private struct Parting: Settleable {
+        let base: Delivery<Int>
+        let cancel: Latched<@Sendable () -> Void>
+
+        var delivery: Delivery<Int> {
+            cancel.value?()
+            return base
+        }
+    }
+
+    @Test func nothingBeginsForWhatIsGivenBackAsItComes() async throws {
+        let queue = try await fixture.queue()
+        try await queue.enqueue(1)
+        var reader = queue.deliveries().makeAsyncIterator()
+        let base = try #require(try await reader.next())
+        let cancel = Latched<@Sendable () -> Void>()
+        let (deliveries, came) = AsyncStream.makeStream(of: Parting.self)
+        let begun = Tally()
+        let stream = deliveries.flatMap(maxConcurrent: 1) { (value: Int) in
+            begun.add()
+            return AtOnce([value])
+        }
+        let consumer = Task { await Streaming.read(stream) }
+        cancel.set { consumer.cancel() }
+        came.yield(Parting(base: base, cancel: cancel))
+        #expect(await consumer.value.values == [])
+        #expect(begun.count == 0)
+        #expect(try await queue.status().depths.ready == 1)
+    }
 }
