@@ -21,7 +21,7 @@ extension PenstockStore {
     ///   - options: as of a file. Those of files and schemas mean nothing here.
     /// - Throws: `PenstockError` with code `invalidInput` (no such address or token, or no server of this release there), `unreachable`
     ///   or `forbidden`. `CancellationError` when the task is cancelled first: by that a program bounds the wait for a server that takes the
-    ///   connection and says nothing, which is given up after 70 seconds.
+    ///   connection and says nothing, which is given up after a minute, as in every call.
     public static func open(
         url: String, token: String? = nil, options: Options = Options()
     ) async throws -> PenstockStore {

@@ -48,6 +48,17 @@ import Testing
         try await server.stop()
     }
 
+    /// It is a call like others, and no wait for a ring, which the server may leave open for longer.
+    @Test func aServerThatSaysNothingIsGivenUpWithinTheTimeOfACall() async throws {
+        let server = try await ScriptedServer.start { _ in [] }
+        let connection = try ServerConnection(try ServerURL(server.url), token: nil)
+        let follower = RingFollower(connection, time: SystemTime(), random: SeededRandom(seed: 1))
+        let error = await #expect(throws: PenstockError.self) { try await follower.greet(within: .milliseconds(500)) }
+        #expect(error?.code == .unreachable)
+        await connection.close()
+        try await server.stop()
+    }
+
     @Test func aPortWithoutTLS() async throws {
         let server = try await ScriptedServer.start { _ in ScriptedServer.greeting }
         let url = "https://127.0.0.1:\(server.port)"

@@ -12,6 +12,8 @@ final class ServerConnection: Sendable {
     static let callPath = "/v1/store"
     /// Where waits for rings go.
     static let ringPath = "/v1/store/rings"
+    /// How long a call may take.
+    static let callTime = TimeAmount.seconds(60)
     /// How long the system may take to make a connection.
     private static let connectTime = TimeAmount.seconds(5)
     /// Connections are let go earlier than by the server, so that no request meets one that is just being closed.

@@ -71,9 +71,10 @@ final class RingFollower: Sendable {
 
     /// Asks the server for its word once, without a wait.
     ///
+    /// - Parameter limit: how long that may take. It is a call like others, which the server does not leave open.
     /// - Throws: what keeps it from answering.
-    func greet() async throws {
-        let answer = try await ask(Place(bell: .log, bucket: 0), after: Heard(), .greeting)
+    func greet(within limit: TimeAmount = ServerConnection.callTime) async throws {
+        let answer = try await ask(Place(bell: .log, bucket: 0), after: Heard(), .greeting, within: limit)
         state.withLock { $0.lookInterval = answer.lookInterval }
     }
 
@@ -143,7 +144,8 @@ final class RingFollower: Sendable {
     }
 
     private func ask(
-        _ place: Place, after heard: Heard, passingOn: Bool = false, _ purpose: RequestPurpose = .reading
+        _ place: Place, after heard: Heard, passingOn: Bool = false, _ purpose: RequestPurpose = .reading,
+        within limit: TimeAmount = RingFollower.askTime
     ) async throws -> RingAnswer {
         var writer = WireWriter()
         writer(
@@ -151,7 +153,7 @@ final class RingFollower: Sendable {
                 bucket: place.bucket, bell: place.bell, after: heard.ring, server: heard.server,
                 room: changes.room(at: place.bucket), passesOn: passingOn))
         let bytes = try await connection.answer(
-            to: writer.bytes, at: ServerConnection.ringPath, purpose, within: Self.askTime)
+            to: writer.bytes, at: ServerConnection.ringPath, purpose, within: limit)
         do {
             var reader = WireReader(bytes, isFromStore: true)
             let answer: RingAnswer = try reader()

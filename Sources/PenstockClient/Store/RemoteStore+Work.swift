@@ -46,7 +46,7 @@ extension RemoteStore {
     /// Moves the ends of leases. A call that changes nothing when it comes twice, or late, is made once more when no answer comes.
     public func extend(_ extensions: [LeaseExtension]) async throws -> [LeaseStanding] {
         guard extensions.allSatisfy({ $0.keepsLonger || $0.duration == nil }) else {
-            return try await extend(extensions, within: Self.callTime)
+            return try await extend(extensions, within: ServerConnection.callTime)
         }
         let time = Self.extensionTime(for: extensions)
         do {
@@ -59,8 +59,8 @@ extension RemoteStore {
 
     /// How long an extension may take. Whoever extends leases in good time has several tries before they end.
     private static func extensionTime(for extensions: [LeaseExtension]) -> TimeAmount {
-        guard let lease = extensions.compactMap(\.duration).min() else { return callTime }
-        return min(max(TimeAmount(lease / 6), .milliseconds(500)), callTime)
+        guard let lease = extensions.compactMap(\.duration).min() else { return ServerConnection.callTime }
+        return min(max(TimeAmount(lease / 6), .milliseconds(500)), ServerConnection.callTime)
     }
 
     private func extend(

@@ -23,8 +23,6 @@ import Synchronization
 ///   clock here. All other moments go out as they are, such as `Due.at`, `Expiry.at` and those of queries: people have named them, and
 ///   they mean what the server's clock shows.
 public final class RemoteStore: MessageStore {
-    /// How long a call may take.
-    static let callTime = TimeAmount.seconds(60)
     /// How long it may take to give back what is held.
     private static let releaseTime = TimeAmount.seconds(5)
     /// Leases that are given back with one call.
@@ -125,7 +123,7 @@ public final class RemoteStore: MessageStore {
     ///   - take: is given the answer while the call still runs. So what it notes is there when a close goes on that has
     ///     waited for the call.
     func answer<Answer: WireValue, Taken: Sendable>(
-        to request: RemoteRequest<Answer>, within limit: TimeAmount = RemoteStore.callTime,
+        to request: RemoteRequest<Answer>, within limit: TimeAmount = ServerConnection.callTime,
         onNewConnection: Bool = false, _ take: (Answer) throws -> Taken
     ) async throws -> Taken {
         if isReadOnly, !request.isReading {
