@@ -1,11 +1,10 @@
 import Dispatch
+import PenstockProcesses
 import PenstockTestKit
 import Synchronization
 import Testing
 
-@testable import PenstockSQLite
-
-/// The readings of a store that only reads: some of them at once, however many are asked for.
+/// The readings of a store that only reads, and of one in PostgreSQL: some of them at once, however many are asked for.
 @Suite(.timeLimit(.minutes(5))) struct ReadingPlacesTests {
     /// Readings that are busy until the gate lets one through.
     private final class Reading: Sendable {
@@ -54,6 +53,26 @@ import Testing
         for _ in first + later { reading.gate.signal() }
         for task in first + later { try await task.value }
         #expect(reading.begun.count == 4)
+    }
+
+    @Test func oneThatHasNoPlaceInTimeWaitsNoMoreAndKeepsNone() async throws {
+        let time = ManualTime()
+        let places = ReadingPlaces(1, time: time)
+        let read = { @Sendable [reading] in try await places.run(within: .seconds(1)) { reading.read() } }
+        let first = Task { try await read() }
+        try await reading.begun.wait(for: 1)
+        let late = (0..<10).map { _ in Task { try await read() } }
+        try await time.waitForSleepers(count: 10)
+        time.advance(by: .seconds(1))
+        for task in late {
+            await #expect(throws: ReadingPlaces.TimeIsUp.self) { try await task.value }
+        }
+        #expect(places.waitingCount == 0)
+        let next = Task { try await read() }
+        for _ in 0..<2 { reading.gate.signal() }
+        for task in [first, next] { try await task.value }
+        #expect(reading.begun.count == 2)
+        #expect(time.sleeperCount == 0)
     }
 
     @Test func oneThatFailsGivesItsPlaceOn() async throws {

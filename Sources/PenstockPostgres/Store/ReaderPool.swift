@@ -1,4 +1,3 @@
-import Foundation
 import PenstockCore
 import PenstockProcesses
 import PenstockSQL
@@ -20,42 +19,52 @@ final class ReaderPool: Sendable {
         init(_ connection: PostgresConnection) { self.connection = connection }
     }
 
-    /// How many connections a process reads with at most. Further callers wait.
+    /// How many connections, and threads, a process reads with at most. Further callers wait.
     private static let countMax = 4
 
     private let sessions: Sessions
     private let state = Mutex(State())
-    private let places = DispatchSemaphore(value: countMax)
+    private let places: ReadingPlaces
 
-    init(_ sessions: Sessions) { self.sessions = sessions }
+    /// - Parameter time: by which callers wait for those who read before.
+    init(_ sessions: Sessions, time: any TimeSource = SystemTime()) {
+        self.sessions = sessions
+        places = ReadingPlaces(Self.countMax, time: time)
+    }
 
     /// How long a server that is away is waited for: until another one is there, or the same has started again.
     private static let awayMax = Duration.seconds(5)
 
-    /// Runs `body` in a snapshot, on a thread that may block.
+    /// How many callers wait for those who read before.
+    var waitingCount: Int { places.waitingCount }
+
+    /// Runs `body` in a snapshot, on a thread that may block. Callers that wait for those who read before have no thread.
     ///
-    /// - Throws: `unreachable` some seconds after the server went away; `busy` when those who read before do not end.
+    /// - Throws: `unreachable` some seconds after the server went away; `busy` when those who read before do not end; `CancellationError`
+    ///   when the task is cancelled before the reading begins.
     func read(_ body: @escaping @Sendable (Connection) throws -> Void) async throws {
-        try await SystemThread.run { [self] in
-            let awayMax = min(Self.awayMax, sessions.busyMax)
-            let end = ContinuousClock.now + awayMax
-            // Callers that find the server away hold their places for seconds; a caller behind them need not find out again.
-            let patience = away == nil ? sessions.busyMax : awayMax
-            guard places.wait(timeout: .now() + .microseconds(Int(patience.wholeMicroseconds))) == .success else {
-                throw away.map { ServerFailures.translated($0, sessions.address) }
-                    ?? PenstockError(
-                        .busy, "\(sessions.address.description) does not answer those who read; make the call again.")
-            }
-            defer { places.signal() }
-            do {
-                if let away, .now >= end { throw away }
-                try readOften(body, until: end)
-                state.withLock { $0.away = nil }
-            } catch {
-                let lost = (error as? ServerError).flatMap { $0.isLost ? $0 : nil }
-                state.withLock { $0.away = lost }
-                throw ServerFailures.translated(error, sessions.address)
-            }
+        let awayMax = min(Self.awayMax, sessions.busyMax)
+        let end = ContinuousClock.now + awayMax
+        // Callers that find the server away hold their places for seconds; a caller behind them need not find out again.
+        let patience = away == nil ? sessions.busyMax : awayMax
+        do {
+            try await places.run(within: patience) { [self] in try read(body, until: end) }
+        } catch is ReadingPlaces.TimeIsUp {
+            throw away.map { ServerFailures.translated($0, sessions.address) }
+                ?? PenstockError(
+                    .busy, "\(sessions.address.description) does not answer those who read; make the call again.")
+        }
+    }
+
+    private func read(_ body: (Connection) throws -> Void, until end: ContinuousClock.Instant) throws {
+        do {
+            if let away, .now >= end { throw away }
+            try readOften(body, until: end)
+            state.withLock { $0.away = nil }
+        } catch {
+            let lost = (error as? ServerError).flatMap { $0.isLost ? $0 : nil }
+            state.withLock { $0.away = lost }
+            throw ServerFailures.translated(error, sessions.address)
         }
     }
 

@@ -1,10 +1,12 @@
-import PenstockCore
-import PenstockProcesses
+package import PenstockCore
 import Synchronization
 
 /// Bounds how many readings of a store run at once, each on a thread of its own. Further ones wait as tasks, in the order in which they
 /// came: a program may begin thousands, and threads are what the system has few of.
-final class ReadingPlaces: Sendable {
+package final class ReadingPlaces: Sendable {
+    /// Thrown to a reading that had no place in time.
+    package struct TimeIsUp: Error {}
+
     private struct State {
         var freeCount: Int
         /// Those that wait, by their numbers.
@@ -23,28 +25,35 @@ final class ReadingPlaces: Sendable {
     }
 
     private let state: Mutex<State>
+    private let time: any TimeSource
 
-    /// - Parameter count: how many readings run at once, 1 or more.
-    init(_ count: Int) {
+    /// - Parameters:
+    ///   - count: how many readings run at once, 1 or more.
+    ///   - time: by which they wait.
+    package init(_ count: Int, time: any TimeSource = SystemTime()) {
         state = Mutex(State(freeCount: count))
+        self.time = time
     }
 
     /// How many readings wait for a place.
-    var waitingCount: Int { state.withLock { $0.waiting.count } }
+    package var waitingCount: Int { state.withLock { $0.waiting.count } }
 
     /// Runs `body`, which may block, on a thread of its own once there is a place.
     ///
-    /// - Throws: what `body` throws; `CancellationError` when the task is cancelled before it begins; `storage` when the system makes no
-    ///   thread.
-    func run(_ body: @escaping @Sendable () throws -> Void) async throws {
+    /// - Parameter patience: how long it may wait for that; `nil`: as long as the others take.
+    /// - Throws: what `body` throws; ``TimeIsUp``; `CancellationError` when the task is cancelled before it begins; `storage` when the
+    ///   system makes no thread.
+    package func run(
+        within patience: Duration? = nil, _ body: @escaping @Sendable () throws -> Void
+    ) async throws {
         try Task.checkCancellation()
-        try await enter()
+        try await enter(within: patience)
         defer { leave() }
         try Task.checkCancellation()
         try await SystemThread.run(body)
     }
 
-    private func enter() async throws {
+    private func enter(within patience: Duration?) async throws {
         let turn = state.withLock { state -> (number: Int, waiter: Waiter<Void>)? in
             if state.freeCount > 0 {
                 state.freeCount -= 1
@@ -57,12 +66,25 @@ final class ReadingPlaces: Sendable {
         }
         guard let turn else { return }
         do {
-            try await turn.waiter.wait()
+            try await wait(for: turn.waiter, within: patience)
         } catch {
             // One that is not among those who wait any more was given the place just then.
             let hasPlace = state.withLock { $0.waiting.removeValue(forKey: turn.number) == nil }
             if hasPlace { leave() }
             throw error
+        }
+    }
+
+    private func wait(for turn: Waiter<Void>, within patience: Duration?) async throws {
+        guard let patience else { return try await turn.wait() }
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { try await turn.wait() }
+            group.addTask { [time] in
+                try await time.sleep(for: patience)
+                throw TimeIsUp()
+            }
+            defer { group.cancelAll() }
+            try await group.next()
         }
     }
 

@@ -1,0 +1,34 @@
+import PenstockCore
+import PenstockTestKit
+import Testing
+
+@testable import PenstockPostgres
+
+/// The connections with which a store reads, at a server that takes connections and says nothing.
+@Suite(.timeLimit(.minutes(5))) struct ReaderPoolTests {
+    private let time = ManualTime()
+
+    @Test func readingsThatWaitForOthersHaveNoThreadAndAnEndOfTheirOwn() async throws {
+        let silent = try Relay(to: "/nowhere")
+        silent.standStill(true)
+        let sessions = Sessions(
+            try ServerAddress("postgres://penstock@127.0.0.1:\(silent.port)/postgres?connect_timeout=100"),
+            clock: ServerClock(), locks: SessionLocks(random: SystemRandom()), busyMax: .seconds(1))
+        let pool = ReaderPool(sessions, time: time)
+        let readings = (0..<50).map { _ in Task { await errorCode { try await pool.read { _ in } } } }
+        try await eventually { pool.waitingCount == 46 }
+        let cancelled = Task { try await pool.read { _ in } }
+        try await time.waitForSleepers(count: 47)
+        cancelled.cancel()
+        await #expect(throws: CancellationError.self) { try await cancelled.value }
+
+        time.advance(by: .seconds(1))
+        try await eventually { pool.waitingCount == 0 }
+        // It hangs up on those that it has taken.
+        silent.standStill(false)
+        var codes: [PenstockError.Code?] = []
+        for reading in readings { codes.append(await reading.value) }
+        #expect(codes.count { $0 == .busy } == 46)
+        #expect(codes.count { $0 == .unreachable } == 4)
+    }
+}
