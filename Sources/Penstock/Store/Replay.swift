@@ -13,9 +13,10 @@ extension PenstockStore {
     ///   - queue: where to put them; `nil`: each into its own queue.
     ///   - dryRun: whether only to count.
     /// - Returns: how many messages were put in line, or would be.
-    /// - Throws: what the store throws: `unknownQueue` before anything is replayed. A `PenstockError` then says how many messages were replayed before.
-    ///   `CancellationError` when the task is cancelled. It does not say how many; those stay in line, and a call that is made again
-    ///   puts them in line once more.
+    /// - Throws: what the store throws: `unknownQueue` before anything is replayed. After that an error says how many messages were
+    ///   replayed before; those stay in line, and a call that is made again puts them in line once more. When the task is cancelled,
+    ///   `CancellationError` if none was replayed before, and otherwise `outcomeUnknown`: it was cut short, and what it had just in hand may
+    ///   be in line as well.
     @discardableResult
     public func replay(
         _ query: MessageQuery, into queue: QueueName? = nil, dryRun: Bool = false
@@ -44,7 +45,14 @@ extension PenstockStore {
                     count += batch.messages.count
                 }
             }
-        } catch var error as PenstockError where count > 0 {
+        } catch var error as PenstockError where !dryRun && count + error.receipts.count > 0 {
+            error.tell(of: count + error.receipts.count, "replayed")
+            throw error
+        } catch let cancellation as CancellationError where !dryRun && count > 0 {
+            // Its caller would take it for the word that nothing was done.
+            var error = PenstockError(
+                .outcomeUnknown, "The replay was cut short; the messages that were replayed name their origin.",
+                cause: cancellation)
             error.tell(of: count, "replayed")
             throw error
         }

@@ -128,4 +128,48 @@ import Testing
         #expect(error?.code == .diskFull)
         #expect(error?.message == "No room is left. 1000 messages were replayed before.")
     }
+
+    @Test func anErrorCountsWhatWentInWhileItWaitedForRoom() async throws {
+        let queue = try await the.queue()
+        let narrow = try await the.store.queue("narrow", of: Int.self, policy: .holding(1_200, .wait))
+        try await queue.enqueue(contentsOf: Array(1...1_500))
+        // A batch, a part of the next, none, and what is offered when there is room again.
+        the.calls.fail(.enqueue, at: 4, with: PenstockError(.diskFull, "No room is left."))
+        let replay = Task { try await the.store.replay(MessageQuery(queue: queue.name), into: narrow.name) }
+        try await eventually { try await narrow.status().depths.ready == 1_200 }
+        try await Worker(narrow, options: .init(max: 1)) { _ in }.run()
+        let error = await #expect(throws: PenstockError.self) { try await replay.value }
+        #expect(error?.code == .diskFull)
+        #expect(error?.message == "No room is left. 1200 messages were replayed before.")
+    }
+
+    /// A caller that is told `CancellationError` may take it for the word that nothing was done.
+    @Test func oneThatIsCancelledSaysHowManyWereReplayedBefore() async throws {
+        let queue = try await the.queue()
+        let narrow = try await the.store.queue("narrow", of: Int.self, policy: .holding(1_200, .wait))
+        try await queue.enqueue(contentsOf: Array(1...1_500))
+        let replay = Task { try await the.store.replay(MessageQuery(queue: queue.name), into: narrow.name) }
+        try await eventually { try await narrow.status().depths.ready == 1_200 }
+        replay.cancel()
+        let error = await #expect(throws: PenstockError.self) { try await replay.value }
+        #expect(error?.code == .outcomeUnknown)
+        #expect(error?.message.hasSuffix(" 1000 messages were replayed before.") == true)
+
+        // This one finds the queue full, and has put nothing in line.
+        let second = Task { try await the.store.replay(MessageQuery(queue: queue.name), into: narrow.name) }
+        second.cancel()
+        await #expect(throws: CancellationError.self) { try await second.value }
+        #expect(try await narrow.status().depths.ready == 1_200)
+    }
+
+    @Test func anErrorOfADryRunSaysOfNothingThatItWasReplayed() async throws {
+        let queue = try await the.queue()
+        try await queue.enqueue(contentsOf: Array(1...1_500))
+        // The log's end, and two pages.
+        the.calls.fail(.messages, at: 3)
+        let error = await #expect(throws: PenstockError.self) {
+            try await the.store.replay(MessageQuery(queue: queue.name), dryRun: true)
+        }
+        #expect(error?.message == FaultyStore.error.message)
+    }
 }
