@@ -46,20 +46,13 @@ where Base.Element: Sendable {
 
     /// Tells the machine of an event, and does what it says.
     @inlinable func perform(_ event: (inout Machine) -> [Machine.Action]) {
-        let actions = state.withLock { state in
-            let actions = event(&state.machine)
-            // Inside the lock, so that a thread that cancels next finds the task.
-            if case .start? = actions.first {
-                state.task = Task(executorPreference: preferredExecutor()) { await self.run() }
-            }
-            return actions
-        }
-        for action in actions { carryOut(action) }
+        for action in state.withLock({ event(&$0.machine) }) { carryOut(action) }
     }
 
     @inlinable func carryOut(_ action: Machine.Action) {
         switch action {
-        case .start, .release: break
+        case .start: state.withLock { $0.task }.begin { await self.run() }
+        case .release: break
         case .ask(let count): demand.ask(count)
         case .goOn(let puller): puller.resume(returning: true)
         case .stop(let puller): puller.resume(returning: false)
@@ -70,7 +63,7 @@ where Base.Element: Sendable {
             flow.onDrop(element)
             // Outside the lock, as the closure is the caller's.
             if case .customError(let make) = flow.whenFull { perform { [failure = make()] in $0.failed(failure) } }
-        case .cancel: state.withLock { $0.task }?.cancel()
+        case .cancel: state.withLock { $0.task }.cancel()
         }
     }
 

@@ -42,18 +42,14 @@ final class DelayStorage<Base: AsyncSequence & Sendable, C: Clock>: StreamStorag
 
     /// Tells the machine of an event, and does what it says.
     @inlinable func perform(_ event: (inout Machine) -> Machine.Action?) {
-        let action = state.withLock { state in
-            let action = event(&state.machine)
-            // Inside the lock, so that a thread that cancels next finds the task.
-            if case .start? = action { state.task = Task(executorPreference: preferredExecutor()) { await self.run() } }
-            return action
-        }
-        if let action { carryOut(action) }
+        if let action = state.withLock({ event(&$0.machine) }) { carryOut(action) }
     }
 
     @inlinable func carryOut(_ action: Machine.Action) {
         switch action {
-        case .start(let count): demand.ask(count)
+        case .start(let count):
+            demand.ask(count)
+            state.withLock { $0.task }.begin { await self.run() }
         case .give(let element, let consumer, let puller):
             consumer.resume(returning: .success(element))
             askForMore(puller)
@@ -61,7 +57,7 @@ final class DelayStorage<Base: AsyncSequence & Sendable, C: Clock>: StreamStorag
         case .sleep(let timer, let moment): timer.resume(returning: moment)
         case .end(let consumer, let failure): consumer.end(failure)
         case .stop(let puller, let timer, _):
-            state.withLock { $0.task }?.cancel()
+            state.withLock { $0.task }.cancel()
             puller?.resume(returning: false)
             timer?.resume(returning: nil)
         }

@@ -45,10 +45,11 @@ extension StreamStorage {
 package struct IterationState<Machine: Sendable>: Sendable {
     @usableFromInline package var machine: Machine
     /// What reads upstream, once the iteration has begun.
-    @usableFromInline package var task: Task<Void, Never>?
+    @usableFromInline package let task: UpstreamTask
 
     @inlinable package init(_ machine: Machine) {
         self.machine = machine
+        task = UpstreamTask()
     }
 }
 

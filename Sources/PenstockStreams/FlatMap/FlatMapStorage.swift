@@ -50,19 +50,13 @@ final class FlatMapStorage<
 
     /// Tells the machine of an event, and does what it says.
     @inlinable func perform(_ event: (inout Machine) -> Machine.Action?) {
-        let action = state.withLock { state in
-            let action = event(&state.machine)
-            // Inside the lock, so that a thread that cancels next finds the task.
-            if case .start? = action { state.task = Task(executorPreference: preferredExecutor()) { await self.run() } }
-            return action
-        }
-        if let action { carryOut(action) }
+        if let action = state.withLock({ event(&$0.machine) }) { carryOut(action) }
     }
 
     @inlinable func carryOut(_ action: Machine.Action) {
         switch action {
         case .start:
-            break
+            state.withLock { $0.task }.begin { await self.run() }
         case .give(let element, let consumer, let inner):
             consumer.resume(returning: .success(element))
             inner.resume(returning: true)
@@ -72,7 +66,7 @@ final class FlatMapStorage<
         case .rest(let producers):
             for producer in producers { producer.resume(returning: false) }
         case .cancel(let producers, _):
-            state.withLock { $0.task }?.cancel()
+            state.withLock { $0.task }.cancel()
             for producer in producers { producer.resume(returning: false) }
         }
     }

@@ -8,7 +8,7 @@ public import Synchronization
 /// ```
 @usableFromInline enum ReplayUpstream<Consumer: Sendable>: Sendable {
     case idle
-    case running(Task<Void, Never>)
+    case running(UpstreamTask)
     /// It is cancelled, and may still run. Those who left last are told so when it has ended.
     case stopping(leaving: [Consumer], isWanted: Bool)
     /// It has finished or failed, or there is none: elements are sent by hand.
@@ -18,45 +18,55 @@ public import Synchronization
 extension ReplayStorage {
     /// A subscriber comes for an element. The first one begins the reading of upstream.
     @inlinable func come(_ name: Name, _ consumer: Consumer?) -> Word? {
-        let (word, step) = state.withLock { state -> (Word?, Core.Step?) in
+        let (word, step, task) = state.withLock { state -> (Word?, Core.Step?, UpstreamTask?) in
             let isSubscribed = state.core.isSubscribed(name)
+            var task: UpstreamTask?
             switch state.upstream {
-            case .idle where isSubscribed: begin(&state)
+            case .idle where isSubscribed: task = newTask(&state)
             case .stopping(let leaving, _) where isSubscribed:
                 state.upstream = .stopping(leaving: leaving, isWanted: true)
             case .stopping(let leaving, let isWanted):
                 if let consumer { state.upstream = .stopping(leaving: leaving + [consumer], isWanted: isWanted) }
-                return (nil, nil)
+                return (nil, nil, nil)
             case .idle, .running, .over: break
             }
-            return (state.core.come(name, consumer), state.core.next())
+            return (state.core.come(name, consumer), state.core.next(), task)
         }
+        if let task { begin(task) }
         go(step)
         return word
     }
 
     /// Inside the lock, so that a thread that cancels next finds the task.
-    @inlinable func begin(_ state: inout State) {
+    ///
+    /// - Returns: what is to begin outside of it; `nil`: there is no upstream.
+    @inlinable func newTask(_ state: inout State) -> UpstreamTask? {
+        if read == nil { return nil }
+        let task = UpstreamTask()
+        state.upstream = .running(task)
+        return task
+    }
+
+    @inlinable func begin(_ task: UpstreamTask) {
         guard let read else { return }
-        state.upstream = .running(
-            Task(executorPreference: preferredExecutor()) {
-                let completion = await read(self)
-                self.upstreamEnded(completion)
-            })
+        task.begin {
+            let completion = await read(self)
+            self.upstreamEnded(completion)
+        }
     }
 
     /// No task reads upstream any more.
     @inlinable func upstreamEnded(_ completion: Completion<Failure>) {
-        let (leaving, step) = state.withLock { state -> ([Consumer], Core.Step?) in
+        let (leaving, step, task) = state.withLock { state -> ([Consumer], Core.Step?, UpstreamTask?) in
             guard case .stopping(let leaving, let isWanted) = state.upstream else {
                 state.upstream = .over
                 state.core.complete(completion)
-                return ([], state.core.next())
+                return ([], state.core.next(), nil)
             }
             state.upstream = .idle
-            if isWanted, state.core.subscriberCount > 0 { begin(&state) }
-            return (leaving, nil)
+            return (leaving, nil, isWanted && state.core.subscriberCount > 0 ? newTask(&state) : nil)
         }
+        if let task { begin(task) }
         go(step)
         for consumer in leaving { tell(consumer, .end(nil)) }
     }
@@ -86,7 +96,7 @@ extension ReplayStorage {
     /// A subscriber was cancelled, or let its iterator go. The last one takes upstream with it.
     @inlinable func leave(_ name: Name) {
         let (task, line, left, step) = state.withLock { state in
-            var last: Task<Void, Never>?
+            var last: UpstreamTask?
             var line: [Core.InLine] = []
             if case .running(let task) = state.upstream, state.core.isOnlySubscriber(name) {
                 last = task
@@ -104,7 +114,7 @@ extension ReplayStorage {
 
     /// Cancels upstream when its last subscriber was cut off for falling behind: nobody is left who could leave.
     @inlinable func stopUnheard() {
-        let task = state.withLock { state -> Task<Void, Never>? in
+        let task = state.withLock { state -> UpstreamTask? in
             guard case .running(let task) = state.upstream, state.core.subscriberCount == 0 else { return nil }
             state.upstream = .stopping(leaving: [], isWanted: false)
             return task
