@@ -14,12 +14,6 @@ struct StoreCaller: Sendable {
     /// Throws a problem with status 403 when he may do that with no queue.
     func may(_ scope: Scope) throws(Problem) { try principal.require(scope) }
 
-    /// Throws a problem with status 403 when he may do none of that with any queue.
-    func mayAny(of scopes: Scope...) throws(Problem) {
-        if scopes.contains(where: principal.scopes.contains) { return }
-        for scope in scopes { try principal.require(scope) }
-    }
-
     /// Throws a problem with status 403 when he may do none of that with the queue.
     func mayAny(of scopes: Scope..., with queue: QueueName) throws(Problem) {
         if scopes.contains(where: { principal.may($0, queue) }) { return }

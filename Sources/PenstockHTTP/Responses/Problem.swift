@@ -14,19 +14,6 @@ package struct Problem: Error, HTTPResponseError, Sendable {
     package var detail: String
     /// How many seconds to wait before the same request is made again.
     package var retryAfterSeconds: Int?
-    /// What else there is to say, as members of the object.
-    package var members: [JSONMember] = []
-
-    /// A member of the problem's object.
-    package struct JSONMember: Sendable {
-        package var key: String
-        package var value: String
-
-        package init(_ key: String, _ value: String) {
-            self.key = key
-            self.value = value
-        }
-    }
 
     package init(_ status: HTTPResponse.Status, code: String, _ detail: String, retryAfterSeconds: Int? = nil) {
         self.status = status
@@ -89,14 +76,10 @@ package struct Problem: Error, HTTPResponseError, Sendable {
 
     /// The problem as JSON.
     package var json: JSONValue {
-        .object(
-            [
-                .init(key: "type", value: .string("about:blank")),
-                .init(key: "title", value: .string(status.reasonPhrase)),
-                .init(key: "status", value: .integer(status.code)),
-                .init(key: "code", value: .string(code)),
-                .init(key: "detail", value: .string(detail)),
-            ] + members.map { .init(key: $0.key, value: .string($0.value)) })
+        .object([
+            "type": .string("about:blank"), "title": .string(status.reasonPhrase), "status": .integer(status.code),
+            "code": .string(code), "detail": .string(detail),
+        ])
     }
 
     /// The problem as a response.

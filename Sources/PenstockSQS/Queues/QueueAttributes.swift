@@ -70,11 +70,6 @@ struct RedrivePolicy: Equatable, Sendable {
     var targetARN: String
     var receiveCountMax: Int
 
-    init(targetARN: String, receiveCountMax: Int) {
-        self.targetARN = targetARN
-        self.receiveCountMax = receiveCountMax
-    }
-
     /// Reads the JSON that a client gives. The count may be a text.
     init(_ text: String) throws(Refusal) {
         func refusal(_ reason: String) -> Refusal {

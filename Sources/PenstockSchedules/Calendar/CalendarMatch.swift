@@ -45,11 +45,6 @@ struct CalendarMatch: Hashable, Sendable {
         return nil
     }
 
-    /// Whether the time matches: what ``first(from:before:)`` finds, and nothing else.
-    func matches(_ time: Int64) -> Bool {
-        first(from: time, before: time + 1) != nil
-    }
-
     private func first(inMonthOf date: CivilDay, at day: Int64, from second: Int64) -> Int64? {
         let length = CivilDay.length(ofMonth: date.month, in: date.year)
         let first = CivilDay.weekday(daysSinceEpoch: day - (date.day - 1))

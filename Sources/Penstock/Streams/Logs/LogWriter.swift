@@ -22,9 +22,6 @@ final class LogWriter: Sendable {
         self.executor = executor
     }
 
-    /// How many messages wait that nobody waits for.
-    var handedOver: Int { staging.withLock { $0.handedOver } }
-
     /// Appends a message after everything that was asked for before, and returns when it is committed.
     func append(_ message: NewMessage) async throws -> Receipt {
         try check(message)
