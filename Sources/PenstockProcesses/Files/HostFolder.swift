@@ -14,8 +14,6 @@ import PenstockCore
 /// removes the folder. One that was killed leaves it; the next one to open any store of the user's removes it.
 package final class HostFolder: Sendable {
     package let folder: SharedFolder
-    /// Another one for each store.
-    package let name: String
     private let own: SharedFolder
     /// The file `store`, open and locked.
     private let descriptor: Int32
@@ -32,7 +30,6 @@ package final class HostFolder: Sendable {
             ProcessInfo.processInfo.environment["XDG_RUNTIME_DIR"].flatMap { $0.hasPrefix("/") ? $0 : nil } ?? "/tmp"
         own = try SharedFolder(private: "\(base)/penstock-\(geteuid())")
         let name = String(Checksum.fnv1a(of: store.utf8), radix: 16)
-        self.name = name
         (folder, descriptor) = try Self.alone(in: own) { [own] in
             Self.removeLeft(in: own, besides: name)
             let folder = try SharedFolder(private: own.file(name))

@@ -5,7 +5,6 @@ import PenstockSchedules
 struct ScheduleRow {
     package var id: Int64
     var name: ScheduleName
-    var queueID: Int64
     var schedule: Schedule
     var isPaused: Bool
     var anchor: Timestamp
@@ -23,43 +22,41 @@ struct ScheduleRow {
 
     /// The columns that ``init(_:)`` reads, in its order.
     static let columns = """
-        schedule.id, schedule.name, schedule.queue_id, queue.name, schedule.spec, schedule.zone, schedule.payload,
-        schedule.headers, schedule.priority, schedule.attempts_max, schedule.unique_key, schedule.on_conflict,
-        schedule.missed, schedule.missed_window, schedule.jitter, schedule.starts_at, schedule.ends_at, schedule.paused,
-        schedule.anchor, schedule.next_due, schedule.reckoned_from, schedule.revision, schedule.zone_data,
-        schedule.fired_total, schedule.missed_total, schedule.problem, schedule.group_key,
-        schedule.key_scope, schedule.expires_after
+        schedule.id, schedule.name, queue.name, schedule.spec, schedule.zone, schedule.payload, schedule.headers,
+        schedule.priority, schedule.attempts_max, schedule.unique_key, schedule.on_conflict, schedule.missed,
+        schedule.missed_window, schedule.jitter, schedule.starts_at, schedule.ends_at, schedule.paused, schedule.anchor,
+        schedule.next_due, schedule.reckoned_from, schedule.revision, schedule.zone_data, schedule.fired_total,
+        schedule.missed_total, schedule.problem, schedule.group_key, schedule.key_scope, schedule.expires_after
         """
     static let tables = "penstock_schedule AS schedule JOIN penstock_queue AS queue ON queue.id = schedule.queue_id"
 
     init(_ row: PreparedStatement) throws {
         id = row.integer(0)
         name = ScheduleName(stored: row.text(1) ?? "")
-        queueID = row.integer(2)
         var message = NewMessage(
-            payload: try row.bytes(6), headers: HeaderText.decode(row.text(7)), priority: Int(row.integer(8)),
-            attemptsMax: row.optionalInteger(9).map(Int.init), group: row.text(26),
-            expiry: row.optionalInteger(28).map { .after(.microseconds($0)) })
-        if let key = row.text(10) {
+            payload: try row.bytes(5), headers: HeaderText.decode(row.text(6)), priority: Int(row.integer(7)),
+            attemptsMax: row.optionalInteger(8).map(Int.init), group: row.text(25),
+            expiry: row.optionalInteger(27).map { .after(.microseconds($0)) })
+        if let key = row.text(9) {
             message.uniqueKey = UniqueKey(
-                key, scope: KeyScope(stored: row.optionalInteger(27)),
-                onConflict: row.text(11).flatMap(KeyConflict.init) ?? .skip)
+                key, scope: KeyScope(stored: row.optionalInteger(26)),
+                onConflict: row.text(10).flatMap(KeyConflict.init) ?? .skip)
         }
         schedule = Schedule(
-            queue: QueueName(stored: row.text(3) ?? ""), spec: row.text(4) ?? "", zone: row.text(5) ?? "",
-            message: message, missed: row.text(12).flatMap(MissedFirings.init) ?? .one,
-            window: .microseconds(row.integer(13)), jitter: .microseconds(row.integer(14)),
-            starts: row.optionalInteger(15).map { Timestamp(microseconds: $0) },
-            ends: row.optionalInteger(16).map { Timestamp(microseconds: $0) })
-        isPaused = row.integer(17) != 0
-        anchor = Timestamp(microseconds: row.integer(18))
-        nextDue = row.optionalInteger(19)
-        reckonedFrom = row.optionalInteger(20).map { Timestamp(microseconds: $0) }
-        revision = row.integer(21)
-        zoneData = row.optionalInteger(22)
-        firedCount = row.integer(23)
-        missedCount = row.integer(24)
-        problem = row.text(25)
+            queue: QueueName(stored: row.text(2) ?? ""), spec: row.text(3) ?? "", zone: row.text(4) ?? "",
+            message: message, missed: row.text(11).flatMap(MissedFirings.init) ?? .one,
+            window: .microseconds(row.integer(12)), jitter: .microseconds(row.integer(13)),
+            starts: row.optionalInteger(14).map { Timestamp(microseconds: $0) },
+            ends: row.optionalInteger(15).map { Timestamp(microseconds: $0) })
+        isPaused = row.integer(16) != 0
+        anchor = Timestamp(microseconds: row.integer(17))
+        nextDue = row.optionalInteger(18)
+        reckonedFrom = row.optionalInteger(19).map { Timestamp(microseconds: $0) }
+        revision = row.integer(20)
+        zoneData = row.optionalInteger(21)
+        firedCount = row.integer(22)
+        missedCount = row.integer(23)
+        problem = row.text(24)
     }
 
     /// Whether it fires no more because something is wrong with it, and not because it has ended.

@@ -13,7 +13,6 @@ struct MessageCandidates {
     /// Whether the messages are in the queues and the states that the query asks for. Otherwise each is still to be asked.
     var areByState: Bool { walk.isByState }
 
-    private let connection: Connection
     private let runMax: Int
     private let look: MessageLook?
     private var walk: SequenceWalk
@@ -25,7 +24,6 @@ struct MessageCandidates {
 
     init(_ query: MessageQuery, _ connection: Connection) throws {
         let queues = try QueueReader.ids(query.queue, connection)
-        self.connection = connection
         self.queues = Set(queues)
         runMax = query.matching.payloadContains == nil ? Self.runMax : Self.payloadRunMax
         look = MessageLook(group: query.group, query.matching, connection)
