@@ -12,11 +12,6 @@ struct Messages: Sendable {
     let time: any TimeSource
     private var lookup: Lookup { Lookup(store: store) }
 
-    init(store: PenstockStore, time: any TimeSource) {
-        self.store = store
-        self.time = time
-    }
-
     func add(to v1: RouterGroup<ServerContext>) {
         v1.get("queues/:queue/messages", use: list)
         v1.get("queues/:queue/dead-groups", use: deadGroups)

@@ -15,12 +15,6 @@ package struct StoreCalling: Sendable {
     let isReadOnly: Bool
     private let table = StoreCallTable()
 
-    init(store: PenstockStore, served: ServedStore, isReadOnly: Bool) {
-        self.store = store
-        self.served = served
-        self.isReadOnly = isReadOnly
-    }
-
     /// Where calls go.
     private static let path = "/v1/store"
 

@@ -10,12 +10,6 @@ package struct Principal: Sendable, Hashable {
     /// To which queues that applies; `nil`: to all, and to what belongs to no queue.
     package var queues: [QueuePattern]?
 
-    package init(name: String, scopes: Set<Scope>, queues: [QueuePattern]? = nil) {
-        self.name = name
-        self.scopes = scopes
-        self.queues = queues
-    }
-
     /// Someone on the same machine, where no tokens are asked for.
     package static let local = Principal(name: "local", scopes: Set(Scope.allCases))
 

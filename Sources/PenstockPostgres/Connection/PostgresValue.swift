@@ -35,11 +35,6 @@ public struct PostgresRow: Hashable, Sendable {
     /// What each column has, in the server's written form; `nil`: NULL.
     public let texts: [String?]
 
-    init(columns: [String], texts: [String?]) {
-        self.columns = columns
-        self.texts = texts
-    }
-
     /// What a column has, as text; `nil`: NULL.
     ///
     /// - Throws: `PenstockError` with code `invalidInput` when there is no column of that name.
@@ -95,11 +90,6 @@ public struct PostgresError: Error, Hashable, Sendable, CustomStringConvertible 
     public let state: String
     /// What it was, in the server's words.
     public let message: String
-
-    init(state: String, message: String) {
-        self.state = state
-        self.message = message
-    }
 
     /// Message and state.
     public var description: String { "\(message) (\(state))" }

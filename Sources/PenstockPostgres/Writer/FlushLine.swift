@@ -19,18 +19,8 @@ final class FlushLine: Sendable {
         let life: ServerLife
         /// A moment before its COMMIT was sent.
         let begunAt: ContinuousClock.Instant
-        fileprivate var deadline = ContinuousClock.now
-
-        init(
-            jobs: [any Job], mark: CommitMark, requests: [PostedRequest] = [], life: ServerLife,
-            begunAt: ContinuousClock.Instant
-        ) {
-            self.jobs = jobs
-            self.mark = mark
-            self.requests = requests
-            self.life = life
-            self.begunAt = begunAt
-        }
+        /// When the first of its jobs is answered at the latest; ``FlushLine/add(_:)`` says it.
+        var deadline = ContinuousClock.now
     }
 
     private struct State {

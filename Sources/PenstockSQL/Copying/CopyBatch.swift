@@ -67,12 +67,6 @@ struct CopyBatch: Sendable {
         return batch
     }
 
-    private init(from: Place, upTo: Place, parts: [(table: CopiedTable, rows: [[CopiedValue]])] = []) {
-        self.from = from
-        self.upTo = upTo
-        self.parts = parts
-    }
-
     /// Whether a message of the log is copied: it waits, or is dead; or its workflow may need it, or a reader of the log has not come
     /// to it; or all are, where the number `all` is not 0.
     static func isCopied(all: String) -> String {

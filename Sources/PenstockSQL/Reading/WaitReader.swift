@@ -7,17 +7,11 @@ package struct WaitReader {
     private let time: any TimeSource
     private let locks: any WorkerLocks
 
-    private init(_ connection: Connection, _ time: any TimeSource, _ locks: any WorkerLocks) {
-        self.connection = connection
-        self.time = time
-        self.locks = locks
-    }
-
     /// Answers one call of ``MessageStore/waitReason(of:)``.
     package static func reason(
         of sequence: SequenceNumber, _ connection: Connection, _ time: any TimeSource, _ locks: any WorkerLocks
     ) throws -> WaitReason {
-        let reader = WaitReader(connection, time, locks)
+        let reader = WaitReader(connection: connection, time: time, locks: locks)
         guard let record = try reader.records([sequence.rawValue]).first,
             let queue = try PolicyCache().row(named: record.queue, reader.connection)
         else {

@@ -17,11 +17,6 @@ package struct PostedRequest: Sendable {
         }
     }
 
-    private init(taken: WriterSlots.Taken, calls: [PostedCall]) {
-        self.taken = taken
-        self.calls = calls
-    }
-
     /// Whether the answer has to wait for the disk.
     package var awaitsFlush: Bool { calls.contains { $0.durability == .powerLoss } }
 

@@ -12,14 +12,9 @@ struct Repairing {
     let now: Timestamp
     private var repairs: [Repair] = []
 
-    private init(_ database: Database, now: Timestamp) {
-        self.database = database
-        self.now = now
-    }
-
     /// Repairs everything, within a transaction of the caller.
     static func perform(_ database: Database, now: Timestamp) throws -> [Repair] {
-        var repairing = Repairing(database, now: now)
+        var repairing = Repairing(database: database, now: now)
         try repairing.restoreSchema()
         try repairing.restoreState()
         try repairing.setAsideImpossibleNumbers()

@@ -5,22 +5,15 @@ import PenstockProcesses
 
 /// Making a backup of a file with queues, which processes may be working on.
 struct BackingUp: Sendable {
-    private let source: String
-    private let path: String
-    private let replaces: Bool
-    private let after: @Sendable (CopyStep) throws -> Void
-
-    init(source: String, path: String, replaces: Bool, after: @escaping @Sendable (CopyStep) throws -> Void) {
-        self.source = source
-        self.path = path
-        self.replaces = replaces
-        self.after = after
-    }
+    let source: String
+    let path: String
+    let replaces: Bool
+    let after: @Sendable (CopyStep) throws -> Void
 
     func perform() throws -> BackupReport {
         if replaces { try refuseOther() }
         let file = try NewFile(for: path, purpose: "backup", replaces: replaces)
-        return try FileCopy(of: source, to: file, named: path, after: after).perform { database in
+        return try FileCopy(source: source, file: file, path: path, after: after).perform { database in
             let last = try Int64.fetchOne(database, sql: "SELECT last_sequence FROM penstock_state") ?? 0
             let pages = try Int.fetchOne(database, sql: "PRAGMA page_count") ?? 0
             let pageBytes = try Int.fetchOne(database, sql: "PRAGMA page_size") ?? 0

@@ -17,19 +17,10 @@ struct FileCopy: Sendable {
     /// How long a program may hold the source for itself.
     private static let busyMax = Duration.seconds(30)
 
-    private let source: String
-    private let file: NewFile
-    private let path: String
-    private let after: @Sendable (CopyStep) throws -> Void
-
-    init(
-        of source: String, to file: NewFile, named path: String, after: @escaping @Sendable (CopyStep) throws -> Void
-    ) {
-        self.source = source
-        self.file = file
-        self.path = path
-        self.after = after
-    }
+    let source: String
+    let file: NewFile
+    let path: String
+    let after: @Sendable (CopyStep) throws -> Void
 
     /// - Parameter prepare: what is done with the copy before it has its name.
     func perform<Report>(_ prepare: (Database) throws -> Report) throws -> Report {

@@ -8,19 +8,13 @@ import PenstockSQL
 /// All of it happens in a file that has another name. The store's own name is given to it in one step, once it is whole and on
 /// the disk; so whatever dies on the way leaves no half store, and none is replaced.
 struct Restoring: Sendable {
-    private let backup: String
-    private let path: String
-    private let after: @Sendable (CopyStep) throws -> Void
-
-    init(backup: String, path: String, after: @escaping @Sendable (CopyStep) throws -> Void) {
-        self.backup = backup
-        self.path = path
-        self.after = after
-    }
+    let backup: String
+    let path: String
+    let after: @Sendable (CopyStep) throws -> Void
 
     func perform() throws -> RestoreReport {
         let file = try NewFile(for: path, purpose: "restore")
-        return try FileCopy(of: backup, to: file, named: path, after: after).perform { try prepare($0) }
+        return try FileCopy(source: backup, file: file, path: path, after: after).perform { try prepare($0) }
     }
 
     /// Brings the copy to the newest schema, and takes out what must not come back.
