@@ -30,7 +30,7 @@ struct EnvelopeOptions: ParsableArguments {
 
     @Option(
         help: .init("What it is, for workers that choose by that (`work --kinds`).", valueName: "kind"),
-        transform: Values.kind)
+        transform: { try KindName($0) })
     var kind: KindName?
 
     func validate() throws {

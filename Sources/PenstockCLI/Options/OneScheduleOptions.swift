@@ -7,7 +7,7 @@ struct OneScheduleOptions: ParsableArguments {
     @OptionGroup var fileOptions: FileOptions
     @OptionGroup var outputOptions: OutputOptions
 
-    @Argument(help: "The schedule.", transform: Values.schedule)
+    @Argument(help: "The schedule.", transform: { try ScheduleName($0) })
     var name: ScheduleName
 
     /// Calls `body` with the schedule's name, and says what that did.

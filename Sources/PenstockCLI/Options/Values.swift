@@ -59,25 +59,9 @@ enum Values {
         return SequenceNumber(number)
     }
 
-    @Sendable static func spec(_ text: String) throws -> ScheduleSpec {
-        try ScheduleSpec(text)
-    }
-
-    @Sendable static func schedule(_ text: String) throws -> ScheduleName {
-        try ScheduleName(text)
-    }
-
     /// A rate such as `100/1s`, or `none`.
     @Sendable static func rateOrNone(_ text: String) throws -> OrNone<Rate> {
         text == "none" ? OrNone() : OrNone(value: try RateText.parse(text))
-    }
-
-    @Sendable static func workflow(_ text: String) throws -> WorkflowName {
-        try WorkflowName(text)
-    }
-
-    @Sendable static func task(_ text: String) throws -> TaskName {
-        try TaskName(text)
     }
 
     @Sendable static func missed(_ text: String) throws -> MissedFirings {
@@ -93,10 +77,6 @@ enum Values {
         try QueueName(text)
     }
 
-    @Sendable static func kind(_ text: String) throws -> KindName {
-        try KindName(text)
-    }
-
     /// Kinds with commas between them.
     @Sendable static func kinds(_ text: String) throws -> Set<KindName> {
         var kinds: Set<KindName> = []
@@ -107,10 +87,6 @@ enum Values {
             }
         }
         return kinds
-    }
-
-    @Sendable static func queues(_ text: String) throws -> QueueList {
-        try QueueList(text)
     }
 
     /// States with commas between them.

@@ -24,10 +24,10 @@ struct ScheduleAddCommand: AsyncParsableCommand {
     @OptionGroup var fileOptions: FileOptions
     @OptionGroup var outputOptions: OutputOptions
 
-    @Argument(help: "The schedule's name.", transform: Values.schedule)
+    @Argument(help: "The schedule's name.", transform: { try ScheduleName($0) })
     var name: ScheduleName
 
-    @Argument(help: "When it fires, such as '0 3 * * *'.", transform: Values.spec)
+    @Argument(help: "When it fires, such as '0 3 * * *'.", transform: { try ScheduleSpec($0) })
     var spec: ScheduleSpec
 
     @Argument(help: "The payload, or - for standard input.")

@@ -22,10 +22,10 @@ struct ScheduleNextCommand: AsyncParsableCommand {
     @OptionGroup var fileOptions: FileOptions
     @OptionGroup var outputOptions: OutputOptions
 
-    @Argument(help: "The schedule.", transform: Values.schedule)
+    @Argument(help: "The schedule.", transform: { try ScheduleName($0) })
     var name: ScheduleName?
 
-    @Option(help: "Instead of a schedule: when it fires, such as '0 3 * * *'.", transform: Values.spec)
+    @Option(help: "Instead of a schedule: when it fires, such as '0 3 * * *'.", transform: { try ScheduleSpec($0) })
     var spec: ScheduleSpec?
 
     @Option(help: "With --spec: its time zone, by its name in the IANA database; else UTC.", transform: Values.zone)

@@ -74,7 +74,7 @@ struct WorkCommand: AsyncParsableCommand {
 
     @Argument(
         help: .init("The queue, or several with commas between them.", valueName: "queue"),
-        completion: QueueCompletion.names, transform: Values.queues)
+        completion: QueueCompletion.names, transform: { try QueueList($0) })
     var queues: QueueList
 
     @Option(help: .init("In which order several queues are served: strict or weighted.", valueName: "order"))

@@ -21,6 +21,6 @@ struct WorkflowCommand: AsyncParsableCommand {
 struct OneWorkflowOptions: ParsableArguments {
     @OptionGroup var fileOptions: FileOptions
 
-    @Argument(help: "The workflow.", transform: Values.workflow)
+    @Argument(help: "The workflow.", transform: { try WorkflowName($0) })
     var name: WorkflowName
 }

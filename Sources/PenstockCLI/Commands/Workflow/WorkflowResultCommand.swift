@@ -16,7 +16,7 @@ struct WorkflowResultCommand: AsyncParsableCommand {
 
     @OptionGroup var options: OneWorkflowOptions
 
-    @Argument(help: "The task.", transform: Values.task)
+    @Argument(help: "The task.", transform: { try TaskName($0) })
     var task: TaskName
 
     @MainActor func run() async throws {

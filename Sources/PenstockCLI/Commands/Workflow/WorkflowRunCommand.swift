@@ -34,7 +34,7 @@ struct WorkflowRunCommand: AsyncParsableCommand {
     @Argument(help: "The file, or - for standard input.", completion: .file())
     var file: String
 
-    @Option(help: "The workflow's name, whatever the file says.", transform: Values.workflow)
+    @Option(help: "The workflow's name, whatever the file says.", transform: { try WorkflowName($0) })
     var name: WorkflowName?
 
     @Option(
