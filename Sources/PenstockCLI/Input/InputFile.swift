@@ -1,3 +1,5 @@
+import Penstock
+
 /// A file to read, or standard input.
 struct InputFile {
     let descriptor: Descriptor
@@ -25,6 +27,14 @@ struct InputFile {
             throw Failure(status, "\(path) cannot be read (\(failure)); check the path and its permissions.")
         }
         return InputFile(descriptor: Descriptor(number), name: path)
+    }
+
+    /// The payload that a command is given: the argument itself, or what is in the file or in standard input.
+    static func payload(_ argument: String?, orOf path: String?) throws(Failure) -> [UInt8] {
+        if let argument, argument != "-" { return Array(argument.utf8) }
+        let input = try open(path ?? argument)
+        defer { input.close() }
+        return try input.readAll(bytesMax: Limits.payloadBytesMax)
     }
 
     /// Everything that is in it.

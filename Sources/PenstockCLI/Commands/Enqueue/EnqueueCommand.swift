@@ -93,7 +93,8 @@ struct EnqueueCommand: AsyncParsableCommand {
                 try await enqueueLines(of: input, into: try await store.queue(queue.text, create: create))
             }
         } else {
-            let message = messageOptions.message(try readPayload(), key: keyOptions.uniqueKey)
+            let message = messageOptions.message(
+                try InputFile.payload(payload, orOf: file), key: keyOptions.uniqueKey)
             try message.validate(now: SystemTime().now)
             try await fileOptions.file.use(mayCreate: create, queue: queue, tracing: CommandTracing()) { store in
                 // To look the queue up takes a connection more, and the store refuses a message for none all the same.
@@ -104,13 +105,6 @@ struct EnqueueCommand: AsyncParsableCommand {
                 try await enqueue(message, into: queue)
             }
         }
-    }
-
-    private func readPayload() throws -> [UInt8] {
-        if let payload, payload != "-" { return Array(payload.utf8) }
-        let input = try InputFile.open(file ?? payload)
-        defer { input.close() }
-        return try input.readAll(bytesMax: Limits.payloadBytesMax)
     }
 
     @MainActor

@@ -79,7 +79,7 @@ struct ScheduleAddCommand: AsyncParsableCommand {
     @MainActor func run() async throws {
         let schedule = Schedule(
             queue: queue, spec: spec.text, zone: zone.text,
-            message: scheduleOptions.message(try readPayload(), of: name),
+            message: scheduleOptions.message(try InputFile.payload(payload, orOf: file), of: name),
             missed: missed, window: window ?? .seconds(86_400), jitter: jitter, starts: starts, ends: ends)
         _ = try schedule.validated(now: SystemTime().now)
         try await fileOptions.file.use(queue: queue) { store in
@@ -93,13 +93,6 @@ struct ScheduleAddCommand: AsyncParsableCommand {
             try Output().answer(
                 "Schedule \(Escape.text(name.text)) \(next).", record.json, isJSON: outputOptions.isJSON)
         }
-    }
-
-    private func readPayload() throws -> [UInt8] {
-        if let payload, payload != "-" { return Array(payload.utf8) }
-        let input = try InputFile.open(file ?? payload)
-        defer { input.close() }
-        return try input.readAll(bytesMax: Limits.payloadBytesMax)
     }
 }
 
