@@ -26,11 +26,7 @@ struct LogCommand: AsyncParsableCommand {
             as it is read: what becomes of it later is not shown, so with --state it may be left out.
             """)
 
-    @OptionGroup var fileOptions: FileOptions
-    @OptionGroup var outputOptions: OutputOptions
-
-    @Argument(help: "The queue.", completion: QueueCompletion.names, transform: Values.queue)
-    var queue: QueueName
+    @OptionGroup var options: QueueOptions
 
     @OptionGroup var stretch: StretchOptions
 
@@ -39,8 +35,8 @@ struct LogCommand: AsyncParsableCommand {
 
     @MainActor func run() async throws {
         let output = Output()
-        try await fileOptions.file.look(queue: queue) { store in
-            let log = try await store.queue(queue.text, create: false).log(
+        try await options.fileOptions.file.look(queue: options.queue) { store in
+            let log = try await store.queue(options.queue.text, create: false).log(
                 from: stretch.from, since: stretch.since, last: stretch.last, states: stretch.state, follow: follow)
             var entries = log.makeAsyncIterator()
             var outage = StoreOutage()
@@ -73,7 +69,7 @@ struct LogCommand: AsyncParsableCommand {
 
     @MainActor
     private func show(_ record: MessageRecord, on output: Output) throws {
-        if outputOptions.isJSON {
+        if options.outputOptions.isJSON {
             try output.line(record.json(withAttempts: true))
         } else {
             try output.line(MessageTables.logLine(record))

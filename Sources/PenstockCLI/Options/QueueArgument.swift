@@ -5,7 +5,7 @@ import PenstockCore
 /// Completes the names of queues from the file that the command is about.
 enum QueueCompletion {
     static let names = CompletionKind.custom { words, _, prefix in
-        let names = (try? await names(in: file(of: words))) ?? []
+        let names = (try? await names(in: StoreFile(path: FileOptions.path(in: words)))) ?? []
         return names.filter { $0.hasPrefix(prefix) && isPlain($0) }
     }
 
@@ -16,23 +16,13 @@ enum QueueCompletion {
             && name.utf8.allSatisfy { $0.isLetterOrDigit || $0 >= 0x80 || "._-".utf8.contains($0) }
     }
 
-    private static func file(of words: [String]) -> StoreFile {
-        var options = FileOptions()
-        options.path = nil
-        for (index, word) in words.enumerated() {
-            if word == "--db", index + 1 < words.count { options.path = words[index + 1] }
-            if word.hasPrefix("--db=") { options.path = String(word.dropFirst("--db=".count)) }
-        }
-        return options.file
-    }
-
     @MainActor
     private static func names(in file: StoreFile) async throws -> [String] {
         try await file.look { store in try await store.queues().map(\.name.text) }
     }
 }
 
-/// The queue that a command changes, and how it says so.
+/// The queue that a command is about, and how one that changes it says so.
 struct QueueOptions: ParsableArguments {
     @OptionGroup var fileOptions: FileOptions
     @OptionGroup var outputOptions: OutputOptions

@@ -16,11 +16,7 @@ struct GroupListCommand: AsyncParsableCommand {
             letter that holds its group is named: redrive or discard it.
             """)
 
-    @OptionGroup var fileOptions: FileOptions
-    @OptionGroup var outputOptions: OutputOptions
-
-    @Argument(help: "The queue.", completion: QueueCompletion.names, transform: Values.queue)
-    var queue: QueueName
+    @OptionGroup var options: QueueOptions
 
     @Option(help: .init("How many at most, by key.", valueName: "count"))
     var limit = 100
@@ -29,11 +25,13 @@ struct GroupListCommand: AsyncParsableCommand {
     var after: String?
 
     @MainActor func run() async throws {
-        try await fileOptions.file.look(queue: queue) { store in
+        let queue = options.queue
+        try await options.fileOptions.file.look(queue: queue) { store in
             let query = GroupQuery(queue: queue, after: after, limit: limit)
             let groups = try await store.storage.groups(query)
             try Output().show(
-                groups.map { $0.json(of: queue) }, or: GroupViews.table(groups).lines, isJSON: outputOptions.isJSON)
+                groups.map { $0.json(of: queue) }, or: GroupViews.table(groups).lines,
+                isJSON: options.outputOptions.isJSON)
             guard groups.count == limit, let last = groups.last else { return }
             let more = GroupQuery(queue: queue, after: last.key, limit: 1)
             if try await !store.storage.groups(more).isEmpty {

@@ -15,19 +15,16 @@ struct QueueDeleteCommand: AsyncParsableCommand {
             interrupted, `queue list` says that the queue is being deleted; run the command again.
             """)
 
-    @OptionGroup var fileOptions: FileOptions
-    @OptionGroup var outputOptions: OutputOptions
-
-    @Argument(help: "The queue.", completion: QueueCompletion.names, transform: Values.queue)
-    var queue: QueueName
+    @OptionGroup var options: QueueOptions
 
     @Flag(help: "Remove it although messages wait or run.")
     var force = false
 
     @MainActor func run() async throws {
-        try await fileOptions.file.use(queue: queue) { store in
+        let queue = options.queue
+        try await options.fileOptions.file.use(queue: queue) { store in
             try await store.delete(queue, force: force)
-            try Output().done("deleted", queue, isJSON: outputOptions.isJSON)
+            try Output().done("deleted", queue, isJSON: options.outputOptions.isJSON)
         }
     }
 }

@@ -13,16 +13,12 @@ struct QueueShowCommand: AsyncParsableCommand {
               penstock queue show mail --json | jq .policy
             """)
 
-    @OptionGroup var fileOptions: FileOptions
-    @OptionGroup var outputOptions: OutputOptions
-
-    @Argument(help: "The queue.", completion: QueueCompletion.names, transform: Values.queue)
-    var queue: QueueName
+    @OptionGroup var options: QueueOptions
 
     @MainActor func run() async throws {
-        try await fileOptions.file.look(queue: queue) { store in
-            let status = try await store.queue(queue.text, create: false).status()
-            try Output().show([status.json], or: QueueTables.details(status), isJSON: outputOptions.isJSON)
+        try await options.fileOptions.file.look(queue: options.queue) { store in
+            let status = try await store.queue(options.queue.text, create: false).status()
+            try Output().show([status.json], or: QueueTables.details(status), isJSON: options.outputOptions.isJSON)
         }
     }
 }
