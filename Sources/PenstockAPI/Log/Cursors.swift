@@ -18,15 +18,13 @@ struct Cursors: Sendable {
 
     @Sendable private func list(_ request: Request, _ context: ServerContext) async throws -> Response {
         _ = try QueryParameters(request, known: [])
-        let queue = try context.parameters.queue()
-        try context.principal.require(.read, queue)
+        let queue = try context.queue(for: .read)
         return .json(.object(["cursors": .array(try await cursors(of: queue).map(\.json))]))
     }
 
     @Sendable private func show(_ request: Request, _ context: ServerContext) async throws -> Response {
         _ = try QueryParameters(request, known: [])
-        let queue = try context.parameters.queue()
-        try context.principal.require(.read, queue)
+        let queue = try context.queue(for: .read)
         let name = try CursorName(try context.parameters.name("cursor"))
         guard let cursor = try await cursors(of: queue).first(where: { $0.name == name }) else {
             throw PenstockError(.unknownCursor, "The log of '\(queue)' has no cursor '\(name)'.")

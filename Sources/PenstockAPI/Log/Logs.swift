@@ -14,8 +14,7 @@ struct Logs: Sendable {
     }
 
     @Sendable private func log(_ request: Request, _ context: ServerContext) async throws -> Response {
-        let queue = try context.parameters.queue()
-        try context.principal.require(.read, queue)
+        let queue = try context.queue(for: .read)
         let parameters = try QueryParameters(request, known: ["after", "last", "limit", "follow"])
         let isEvents = request.accepts("text/event-stream")
         let feed = LogFeed(

@@ -16,8 +16,7 @@ struct Enqueuing: Sendable {
     }
 
     @Sendable private func enqueue(_ request: Request, _ context: ServerContext) async throws -> Response {
-        let queue = try context.parameters.queue()
-        try context.principal.require(.produce, queue)
+        let queue = try context.queue(for: .produce)
         let parameters = try QueryParameters(request, known: ["wait"])
         let wait = try parameters.duration("wait", in: Bounds.waitRange) ?? .zero
         var head = try MessageHead(request.headers, context.principal, now: time.now)

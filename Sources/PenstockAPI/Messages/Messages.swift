@@ -22,8 +22,7 @@ struct Messages: Sendable {
     }
 
     @Sendable private func list(_ request: Request, _ context: ServerContext) async throws -> Response {
-        let queue = try context.parameters.queue()
-        try context.principal.require(.read, queue)
+        let queue = try context.queue(for: .read)
         let parameters = try QueryParameters(request, known: Self.listParameters)
         let (end, limit) = try parameters.end()
         let (now, withAttempts) = (time.now, try parameters.flag("attempts"))
@@ -59,8 +58,7 @@ struct Messages: Sendable {
     /// The dead letters of a queue, put together by their errors.
     @Sendable private func deadGroups(_ request: Request, _ context: ServerContext) async throws -> Response {
         let parameters = try QueryParameters(request, known: ["preceding"])
-        let queue = try context.parameters.queue()
-        try context.principal.require(.read, queue)
+        let queue = try context.queue(for: .read)
         let page = try await store.storage.deadGroups(
             DeadGroupQuery(queue: queue, preceding: try parameters.sequence("preceding")))
         return .json(

@@ -18,8 +18,7 @@ struct Groups: Sendable {
 
     @Sendable private func list(_ request: Request, _ context: ServerContext) async throws -> Response {
         let parameters = try QueryParameters(request, known: ["after", "limit"])
-        let queue = try context.parameters.queue()
-        try context.principal.require(.read, queue)
+        let queue = try context.queue(for: .read)
         let groups = try await store.storage.groups(
             GroupQuery(
                 queue: queue, after: parameters.text("after"),
@@ -36,8 +35,7 @@ struct Groups: Sendable {
         _ request: Request, _ context: ServerContext, _ change: (String) -> QueueChange
     ) async throws {
         _ = try QueryParameters(request, known: [])
-        let queue = try context.parameters.queue()
-        try context.principal.require(.operate, queue)
+        let queue = try context.queue(for: .operate)
         try await store.storage.configure(queue, change(try context.parameters.text("group")))
     }
 

@@ -54,8 +54,7 @@ struct QueueChanges: Sendable {
 
     @Sendable private func delete(_ request: Request, _ context: ServerContext) async throws {
         let parameters = try QueryParameters(request, known: ["force"])
-        let queue = try context.parameters.queue()
-        try context.principal.require(.operate, queue)
+        let queue = try context.queue(for: .operate)
         try await store.delete(queue, force: try parameters.flag("force"))
     }
 
@@ -75,8 +74,6 @@ struct QueueChanges: Sendable {
 
     private func operated(_ request: Request, _ context: ServerContext) throws -> QueueName {
         _ = try QueryParameters(request, known: [])
-        let queue = try context.parameters.queue()
-        try context.principal.require(.operate, queue)
-        return queue
+        return try context.queue(for: .operate)
     }
 }

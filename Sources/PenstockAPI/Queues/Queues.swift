@@ -25,8 +25,7 @@ struct Queues: Sendable {
 
     @Sendable private func show(_ request: Request, _ context: ServerContext) async throws -> Response {
         _ = try QueryParameters(request, known: [])
-        let queue = try context.parameters.queue()
-        try context.principal.require(.read, queue)
+        let queue = try context.queue(for: .read)
         return .json(try await store.status(of: queue).json)
     }
 

@@ -45,6 +45,15 @@ extension HTTPField.Name {
     fileprivate static let forwardedProtocol = HTTPField.Name("X-Forwarded-Proto") ?? .via
 }
 
+extension ServerContext {
+    /// The queue that the path names, in which the client may do that.
+    package func queue(for scope: Scope) throws(Problem) -> QueueName {
+        let queue = try parameters.queue()
+        try principal.require(scope, queue)
+        return queue
+    }
+}
+
 extension Parameters {
     /// The queue that the path names.
     ///
