@@ -73,7 +73,10 @@ struct CopiedTable: Sendable {
     // MARK: Rows
 
     /// A row of a statement that gives the table's columns.
-    func row(_ row: PreparedStatement) throws -> [CopiedValue] {
+    func row(_ row: PreparedStatement) throws -> [CopiedValue] { try Self.row(row, of: columns) }
+
+    /// A row of a statement that gives these columns.
+    static func row(_ row: PreparedStatement, of columns: Columns) throws -> [CopiedValue] {
         try columns.indices.map { index in
             if row.isNull(index) { return .null }
             switch columns[index].kind {
@@ -112,7 +115,7 @@ struct CopiedTable: Sendable {
         return row
     }
 
-    private static func bind(_ row: [CopiedValue], to statement: PreparedStatement, at index: Int) {
+    static func bind(_ row: some Sequence<CopiedValue>, to statement: PreparedStatement, at index: Int) {
         for (offset, value) in row.enumerated() {
             switch value {
             case .integer(let integer): statement.bind(integer, at: index + offset)

@@ -32,16 +32,7 @@ struct QueueSettings: Sendable {
 
     /// Reads those of a source.
     init(_ connection: Connection) throws {
-        queues = try connection.all(Self.selectQueues) { row in
-            (Self.columns + Self.totals).enumerated().map { index, column in
-                if row.isNull(index) { return .null }
-                switch column.kind {
-                case .real: return .real(row.real(index))
-                case .text: return row.text(index).map { .text($0) } ?? .null
-                default: return .integer(row.integer(index))
-                }
-            }
-        }
+        queues = try connection.all(Self.selectQueues) { try CopiedTable.row($0, of: Self.columns + Self.totals) }
         limits = try connection.all(Self.selectLimits) { ($0.text(0) ?? "", $0.integer(1)) }
         lastSequence = try connection.first(Self.selectLast, read: { $0.integer(0) }) ?? 0
         for (what, query) in Self.named { names[what] = Set(try connection.all(query) { $0.text(0) ?? "" }) }
@@ -82,13 +73,13 @@ struct QueueSettings: Sendable {
         for queue in queues {
             guard case .integer(let sourceID) = queue[0], case .text(let name) = queue[1] else { continue }
             let settings: [CopiedValue] = zip(Self.columns, queue).map { $0.name == Self.shareLimit ? .null : $1 }
-            try connection.run(Self.insertQueue) { Self.bind(settings[1...], to: $0) }
+            try connection.run(Self.insertQueue) { CopiedTable.bind(settings[1...], to: $0, at: 1) }
             guard let id = try connection.first(Self.selectID, .text(name), read: { $0.integer(0) }) else { continue }
             ids[sourceID] = id
             // What a queue that is shared fairly begins with; its own comes with the others' rows.
             try connection.run(Self.deleteFair, .integer(id))
             try connection.run(Self.writeTotals) { row in
-                Self.bind(queue[Self.columns.count...], to: row)
+                CopiedTable.bind(queue[Self.columns.count...], to: row, at: 1)
                 row.bind(id, at: Self.totals.count + 1)
             }
         }
@@ -108,17 +99,6 @@ struct QueueSettings: Sendable {
             guard case .integer(let sourceID) = queue[0], case .text(let name) = queue[column], let id = ids[sourceID]
             else { continue }
             try connection.run(Self.writeShareLimit, .integer(id), .text(name))
-        }
-    }
-
-    private static func bind(_ values: ArraySlice<CopiedValue>, to statement: PreparedStatement) {
-        for (index, value) in values.enumerated() {
-            switch value {
-            case .integer(let integer): statement.bind(integer, at: index + 1)
-            case .real(let real): statement.bind(real, at: index + 1)
-            case .text(let text): statement.bind(text, at: index + 1)
-            case .bytes, .null: break
-            }
         }
     }
 
