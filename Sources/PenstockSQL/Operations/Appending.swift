@@ -12,7 +12,7 @@ enum Appending {
     ) throws -> [Receipt] {
         let account = try transaction.account(of: queue)
         try account.refuseDeleting(in: transaction)
-        if let cursor, try Cursors.find(cursor, account, in: transaction) != nil {
+        if let cursor, try Cursors.find(cursor, of: account.name, id: account.id, transaction.connection) != nil {
             throw PenstockError(
                 .illegalTransition, "The log '\(queue)' has ended: it has the cursor '\(cursor)'. Use another log.")
         }

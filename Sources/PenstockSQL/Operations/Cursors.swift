@@ -8,7 +8,7 @@ enum Cursors {
     ) throws -> CursorRecord? {
         let account = try transaction.account(of: queue)
         try account.refuseArriving(in: transaction)
-        let known = try find(name, account, in: transaction)
+        let known = try find(name, of: account.name, id: account.id, transaction.connection)
         switch move {
         case .place(let sequence, let note):
             if let known { return known }
@@ -64,13 +64,6 @@ enum Cursors {
     }
 
     /// The cursor called `name` of a queue, when there is one.
-    static func find(
-        _ name: CursorName, _ account: QueueAccount, in transaction: Transaction
-    ) throws -> CursorRecord? {
-        try find(name, of: account.name, id: account.id, transaction.connection)
-    }
-
-    /// The same outside of a transaction that writes.
     static func find(
         _ name: CursorName, of queue: QueueName, id: Int64, _ connection: Connection
     ) throws -> CursorRecord? {

@@ -60,13 +60,7 @@ extension Connection {
 
     /// Every row of a statement about each part of a set, as `read` sees it.
     func all<T>(_ query: MessageSetQuery, on set: MessageSet, read: (PreparedStatement) throws -> T) throws -> [T] {
-        try set.parts.flatMap { part in
-            let statement = try statement(query, on: part, [])
-            defer { statement.reset() }
-            var rows: [T] = []
-            while try statement.step() { rows.append(try read(statement)) }
-            return rows
-        }
+        try set.parts.flatMap { part in try all(try statement(query, on: part, []), [], read: read) }
     }
 
     private func statement(

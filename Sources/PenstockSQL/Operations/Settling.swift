@@ -119,13 +119,11 @@ package enum Settling {
     }
 
     package static func isHeld(_ lease: Lease, _ connection: Connection) throws -> Bool {
-        let token = try connection.first(readToken, .integer(lease.sequence.rawValue)) { $0.integer(0) }
-        return token == lease.token.rawValue
+        try CancelRequests.standing(of: lease, connection).isHeld
     }
 
     private static let writeLaterDeadline = Query(
         "UPDATE penstock_lease SET deadline = ?2 WHERE sequence = ?1 AND deadline < ?2")
-    private static let readToken = Query("SELECT token FROM penstock_lease WHERE sequence = ?1")
     private static let writeDeadline = Query("UPDATE penstock_lease SET deadline = ?2 WHERE sequence = ?1")
 }
 

@@ -124,16 +124,10 @@ package enum WorkflowReading {
                 WHERE line.queue_id = log.queue_id AND line.sequence = log.sequence) THEN 'blocked'
             ELSE 'ready' END)
         """
-    private static let selectNamed = Query(
-        "SELECT id, name, started_at, cancelled_at FROM penstock_workflow WHERE name = ?1")
-    private static let selectFirst = Query(
-        "SELECT id, name, started_at, cancelled_at FROM penstock_workflow WHERE id > ?1 AND id < ?2 ORDER BY id LIMIT ?3"
-    )
-    private static let selectLast = Query(
-        """
-        SELECT id, name, started_at, cancelled_at FROM penstock_workflow WHERE id > ?1 AND id < ?2
-        ORDER BY id DESC LIMIT ?3
-        """)
+    private static let selection = "SELECT id, name, started_at, cancelled_at FROM penstock_workflow"
+    private static let selectNamed = Query("\(selection) WHERE name = ?1")
+    private static let selectFirst = Query("\(selection) WHERE id > ?1 AND id < ?2 ORDER BY id LIMIT ?3")
+    private static let selectLast = Query("\(selection) WHERE id > ?1 AND id < ?2 ORDER BY id DESC LIMIT ?3")
     private static let countStates = Query(
         """
         SELECT \(state) AS state, count(*)
