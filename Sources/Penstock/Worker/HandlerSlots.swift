@@ -29,11 +29,6 @@ final class HandlerSlots: Sendable {
         /// Whether no handler has begun with it.
         var isUnbegun = false
 
-        init(_ claimed: Claimed, _ verdict: Verdict) {
-            self.claimed = claimed
-            self.verdict = verdict
-        }
-
         var settlement: Settlement {
             var settlement = Settlement(message.lease, verdict)
             settlement.isUnbegun = isUnbegun
@@ -167,11 +162,7 @@ final class HandlerSlots: Sendable {
         state.withLock { state in
             defer { state.waiting = [] }
             state.ahead.forget()
-            return state.waiting.map { waiting in
-                var finished = Finished(waiting.claimed, .release)
-                finished.isUnbegun = true
-                return finished
-            }
+            return state.waiting.map { Finished(claimed: $0.claimed, verdict: .release, isUnbegun: true) }
         }
     }
 

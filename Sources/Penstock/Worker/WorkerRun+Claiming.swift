@@ -154,9 +154,7 @@ extension WorkerRun {
         let message = claimed.message
         if kinds.contains(message) { return true }
         let verdict = KnownKinds.verdict(on: message, at: time.now)
-        var passedOn = HandlerSlots.Finished(claimed, verdict)
-        passedOn.isUnbegun = true
-        slots.handIn(passedOn)
+        slots.handIn(HandlerSlots.Finished(claimed: claimed, verdict: verdict, isUnbegun: true))
         if kinds.isNews(message) {
             var metadata = holders[claimed.source].metadata(message)
             metadata["kind"] = "\(message.headers[KindName.header] ?? "")"

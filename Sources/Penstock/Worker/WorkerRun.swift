@@ -125,7 +125,7 @@ final class WorkerRun<Element: Sendable>: Sendable {
                 "lease lost; the handler was cancelled, and its result is ignored", metadata: holder.metadata(message))
         default:
             // It is given up: others can have its message at once.
-            slots.handIn(HandlerSlots.Finished(claimed, .release))
+            slots.handIn(HandlerSlots.Finished(claimed: claimed, verdict: .release))
         }
     }
 
@@ -141,7 +141,7 @@ final class WorkerRun<Element: Sendable>: Sendable {
         // What was given up was handed in then.
         if case .givenUp = end {
         } else {
-            finished = end.verdict.map { HandlerSlots.Finished(claimed, $0) }
+            finished = end.verdict.map { HandlerSlots.Finished(claimed: claimed, verdict: $0) }
         }
         if let next = slots.leave(finished, after: .microseconds(time.boot.microseconds - began.microseconds)) {
             begin(next)

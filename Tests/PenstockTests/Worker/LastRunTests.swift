@@ -60,7 +60,8 @@ import Testing
         }
         var claimLoop = ClaimLoop(run.holders)
         let message = try #require(try await claimLoop.next(upTo: 1).first)
-        handInLate.set { run.slots.handIn(HandlerSlots.Finished(HandlerSlots.Claimed(message), .release)) }
+        let released = HandlerSlots.Finished(claimed: HandlerSlots.Claimed(message), verdict: .release)
+        handInLate.set { run.slots.handIn(released) }
         let worker = Task { try await run.run() }
         try await scene.begun.wait(for: 1)
         try await the.time.waitForSleepers(count: Fixture.sleepersOfWorker)

@@ -36,7 +36,7 @@ import Testing
         let run = WorkerRun(queues: [queue], options: .init()) { _ in }
         var claimLoop = ClaimLoop(run.holders)
         let messages = try await claimLoop.next(upTo: 3)
-        try await run.settle(messages.map { HandlerSlots.Finished(HandlerSlots.Claimed($0), .done) })
+        try await run.settle(messages.map { HandlerSlots.Finished(claimed: HandlerSlots.Claimed($0), verdict: .done) })
         var states: [MessageState] = []
         for receipt in receipts { states.append(try await the.state(receipt)) }
         #expect(states == [.done, .leased, .done])
