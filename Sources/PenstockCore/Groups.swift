@@ -127,9 +127,7 @@ public struct GroupQuery: Sendable {
 
     /// Throws ``PenstockError`` with code `invalidInput` when the limit is out of its range.
     public func validate() throws(PenstockError) {
-        guard (1...Limits.rowsMax).contains(limit) else {
-            throw PenstockError(.invalidInput, "A query gives 1 to \(Limits.rowsMax) groups (rowsMax), not \(limit).")
-        }
+        try Limits.validate(limit, "groups")
     }
 }
 

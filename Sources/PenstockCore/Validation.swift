@@ -118,9 +118,7 @@ extension MessageQuery {
     /// Throws ``PenstockError`` with code `invalidInput` when a number is out of its range, or the group's key or the filter one
     /// that no message can have.
     public func validate() throws(PenstockError) {
-        try require(
-            (1...Limits.rowsMax).contains(limit),
-            "A query gives 1 to \(Limits.rowsMax) messages (rowsMax), not \(limit).")
+        try Limits.validate(limit, "messages")
         try Limits.validate(lookMax: lookMax)
         if let group { try GroupKey.validate(group) }
         try matching.validate()
@@ -128,6 +126,11 @@ extension MessageQuery {
 }
 
 extension Limits {
+    /// Throws ``PenstockError`` with code `invalidInput` when no query gives so many rows.
+    static func validate(_ limit: Int, _ rows: String) throws(PenstockError) {
+        try require((1...rowsMax).contains(limit), "A query gives 1 to \(rowsMax) \(rows) (rowsMax), not \(limit).")
+    }
+
     /// Throws ``PenstockError`` with code `invalidInput` when nobody can look at so many messages.
     package static func validate(lookMax: Int) throws(PenstockError) {
         try require(

@@ -55,9 +55,7 @@ public struct WorkflowQuery: Sendable {
 
     /// Throws ``PenstockError`` with code `invalidInput` when the limit is out of its range.
     public func validate() throws(PenstockError) {
-        try require(
-            (1...Limits.rowsMax).contains(limit),
-            "A query gives 1 to \(Limits.rowsMax) workflows (rowsMax), not \(limit).")
+        try Limits.validate(limit, "workflows")
     }
 }
 
@@ -118,8 +116,7 @@ public struct TaskQuery: Sendable {
 
     /// Throws ``PenstockError`` with code `invalidInput` when the limit is out of its range.
     public func validate() throws(PenstockError) {
-        try require(
-            (1...Limits.rowsMax).contains(limit), "A query gives 1 to \(Limits.rowsMax) tasks (rowsMax), not \(limit).")
+        try Limits.validate(limit, "tasks")
     }
 }
 

@@ -10,11 +10,7 @@ final class EventType: Sendable {
     let headers: [String: String]
 
     // Making either of these costs as much as using it. Nobody changes them.
-    private static let encoder: JSONEncoder = {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        return encoder
-    }()
+    private static let encoder = JSONEncoder.forPayloads()
     private static let decoder = JSONDecoder()
 
     init(_ kind: any Event.Type, _ name: String) {

@@ -90,20 +90,16 @@ final class QueueMetrics: Sendable {
 
     /// Records how many messages are in each state, and how long the oldest are.
     func record(_ status: QueueStatus, at now: Timestamp) {
-        record(status.depths)
+        depths.pending.record(status.depths.pending)
+        depths.scheduled.record(status.depths.scheduled)
+        depths.blocked.record(status.depths.blocked)
+        depths.ready.record(status.depths.ready)
+        depths.leased.record(status.depths.leased)
+        depths.dead.record(status.depths.dead)
         func seconds(since moment: Timestamp?) -> Double {
             moment.map { max(0, Double((now - $0).wholeMicroseconds) / 1_000_000) } ?? 0
         }
         readyAge.record(seconds(since: status.oldestReady))
         leaseAge.record(seconds(since: status.oldestLease))
-    }
-
-    private func record(_ depths: Depths) {
-        self.depths.pending.record(depths.pending)
-        self.depths.scheduled.record(depths.scheduled)
-        self.depths.blocked.record(depths.blocked)
-        self.depths.ready.record(depths.ready)
-        self.depths.leased.record(depths.leased)
-        self.depths.dead.record(depths.dead)
     }
 }
