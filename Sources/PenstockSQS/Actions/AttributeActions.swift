@@ -7,8 +7,7 @@ import PenstockHTTP
 extension Call {
     func getQueueAttributes() async throws -> Response {
         let input = try input(AttributesInput.self)
-        let queue = try queue(input.QueueUrl)
-        try requireMay(.read, queue)
+        let queue = try queue(input.QueueUrl, for: .read)
         let names = input.AttributeNames ?? []
         if let unknown = names.first(where: { $0 != "All" && !QueueAttributes.isKnown($0) }) {
             throw Refusal("InvalidAttributeName", "Unknown Attribute \(Escape.text(unknown)).")
@@ -25,8 +24,7 @@ extension Call {
     /// Sets attributes. What Penstock's own policy says goes into that, and the rest into the queue's note.
     func setQueueAttributes() async throws -> Response {
         let input = try input(SetAttributesInput.self)
-        let queue = try queue(input.QueueUrl)
-        try requireMay(.operate, queue)
+        let queue = try queue(input.QueueUrl, for: .operate)
         guard let given = input.Attributes, !given.isEmpty else { throw Refusal.missing("Attributes") }
         let settings = try await directory.read(queue)
         let attributes = try QueueAttributes.normalized(given, isFifo: settings.isFifo)

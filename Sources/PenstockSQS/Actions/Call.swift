@@ -78,18 +78,20 @@ struct Call {
 
     private static let account = "000000000000"
 
-    /// The queue that a URL, or a plain name, names by its last part.
-    func queue(_ url: String?) throws(Refusal) -> QueueName {
+    /// The queue that a URL, or a plain name, names by its last part. The token has to have the right to it.
+    func queue(_ url: String?, for scope: Scope) throws(Refusal) -> QueueName {
         guard let url, !url.isEmpty else { throw .missing("QueueUrl") }
         let part = url.split(separator: "/").last.map(String.init) ?? url
         guard let name = part.removingPercentEncoding, let queue = try? QueueName(name) else { throw .unknownQueue }
+        try requireMay(scope, queue)
         return queue
     }
 
-    /// The queue that an ARN names.
-    func queue(arn: String?, _ parameter: String) throws(Refusal) -> QueueName {
-        guard let arn, !arn.isEmpty else { throw .missing(parameter) }
+    /// The queue that the ARN of a source names. The token has to have the right to it.
+    func queue(arn: String?, for scope: Scope) throws(Refusal) -> QueueName {
+        guard let arn, !arn.isEmpty else { throw .missing("SourceArn") }
         guard let queue = try? QueueName(ARN.name(in: arn)) else { throw .unknownQueue }
+        try requireMay(scope, queue)
         return queue
     }
 

@@ -51,8 +51,7 @@ extension Call {
     /// Puts the dead letters back in line whose dead-letter queue this is. It has ended when it is answered.
     func startMessageMoveTask() async throws -> Response {
         let input = try input(MoveTaskInput.self)
-        let queue = try queue(arn: input.SourceArn, "SourceArn")
-        try requireMay(.operate, queue)
+        let queue = try queue(arn: input.SourceArn, for: .operate)
         if input.DestinationArn != nil {
             throw Refusal.unsupported("Dead letters go back to the queue that they are from; leave DestinationArn out.")
         }
@@ -224,8 +223,7 @@ extension Call {
 
     func listMessageMoveTasks() async throws -> Response {
         let input = try input(MoveTaskInput.self)
-        let queue = try queue(arn: input.SourceArn, "SourceArn")
-        try requireMay(.read, queue)
+        let queue = try queue(arn: input.SourceArn, for: .read)
         let limit = input.MaxResults ?? 1
         guard (1...10).contains(limit) else { throw Refusal.outOfRange("MaxResults", limit, 1...10) }
         let results = moves.of(queue, limit: limit).map { task in

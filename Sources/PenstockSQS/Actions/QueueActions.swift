@@ -113,8 +113,7 @@ extension Call {
     }
 
     func deleteQueue() async throws -> Response {
-        let queue = try queue(input(QueueInput.self).QueueUrl)
-        try requireMay(.operate, queue)
+        let queue = try queue(input(QueueInput.self).QueueUrl, for: .operate)
         defer { directory.forget(queue) }
         try await store.configure(queue, .delete(force: true))
         return .amazonEmpty
@@ -122,8 +121,7 @@ extension Call {
 
     /// Takes everything out of the line, what workers hold as well.
     func purgeQueue() async throws -> Response {
-        let queue = try queue(input(QueueInput.self).QueueUrl)
-        try requireMay(.operate, queue)
+        let queue = try queue(input(QueueInput.self).QueueUrl, for: .operate)
         _ = try await directory.read(queue)
         // The dead letters that nobody has received from here yet are in their own queues, and count as messages of this one.
         let sources = try await directory.sources(of: queue, anew: true)
@@ -156,8 +154,7 @@ extension Call {
 
     func listDeadLetterSourceQueues() async throws -> Response {
         let input = try input(QueueInput.self)
-        let queue = try queue(input.QueueUrl)
-        try requireMay(.read, queue)
+        let queue = try queue(input.QueueUrl, for: .read)
         _ = try await directory.read(queue)
         let names = try await directory.sources(of: queue, anew: true).map(\.name).filter(mayAnything)
         return try page(names, "queueUrls", input.MaxResults, input.NextToken, isAlwaysThere: true)
@@ -190,8 +187,7 @@ extension Call {
 
     func tagQueue() async throws -> Response {
         let input = try input(TagsInput.self)
-        let queue = try queue(input.QueueUrl)
-        try requireMay(.operate, queue)
+        let queue = try queue(input.QueueUrl, for: .operate)
         guard let tags = input.Tags, !tags.isEmpty else { throw Refusal.missing("Tags") }
         try await directory.change(queue) { note in
             note.tags = try Self.checked(note.tags.merging(tags) { $1 })
@@ -201,8 +197,7 @@ extension Call {
 
     func untagQueue() async throws -> Response {
         let input = try input(TagsInput.self)
-        let queue = try queue(input.QueueUrl)
-        try requireMay(.operate, queue)
+        let queue = try queue(input.QueueUrl, for: .operate)
         guard let keys = input.TagKeys, !keys.isEmpty else { throw Refusal.missing("TagKeys") }
         try await directory.change(queue) { note in
             for key in keys { note.tags[key] = nil }
@@ -211,8 +206,7 @@ extension Call {
     }
 
     func listQueueTags() async throws -> Response {
-        let queue = try queue(input(QueueInput.self).QueueUrl)
-        try requireMay(.read, queue)
+        let queue = try queue(input(QueueInput.self).QueueUrl, for: .read)
         let tags = try await directory.read(queue).note.tags
         return .amazonJSON(tags.isEmpty ? .object([]) : .object(["Tags": .map(tags)]))
     }

@@ -16,8 +16,7 @@ extension Call {
 
     func receiveMessage() async throws -> Response {
         let input = try input(ReceiveInput.self)
-        let queue = try queue(input.QueueUrl)
-        try requireMay(.consume, queue)
+        let queue = try queue(input.QueueUrl, for: .consume)
         let settings = try await directory.settings(of: queue)
         let limit = input.MaxNumberOfMessages ?? 1
         guard (1...10).contains(limit) else { throw Refusal.outOfRange("MaxNumberOfMessages", limit, 1...10) }

@@ -9,8 +9,7 @@ import PenstockHTTP
 extension Call {
     func sendMessage() async throws -> Response {
         let input = try input(SentMessage.self)
-        let queue = try queue(input.QueueUrl)
-        try requireMay(.produce, queue)
+        let queue = try queue(input.QueueUrl, for: .produce)
         let settings = try await directory.settings(of: queue)
         let outgoing = try Outgoing(input, to: settings, now: directory.time.now)
         let receipts = try await store.enqueue([outgoing.message], to: queue, durability: .powerLoss)
@@ -20,8 +19,7 @@ extension Call {
 
     func sendMessageBatch() async throws -> Response {
         let input = try input(BatchInput<SentMessage>.self)
-        let queue = try queue(input.QueueUrl)
-        try requireMay(.produce, queue)
+        let queue = try queue(input.QueueUrl, for: .produce)
         let entries = try Batch.checked(input.Entries, \.Id)
         let settings = try await directory.settings(of: queue)
         let bytes = entries.reduce(0) {

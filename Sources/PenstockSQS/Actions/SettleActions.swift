@@ -57,8 +57,7 @@ extension Call {
     // MARK: Input
 
     private func consumed(_ url: String?) async throws -> ReceiptHandle.Place {
-        let queue = try queue(url)
-        try requireMay(.consume, queue)
+        let queue = try queue(url, for: .consume)
         _ = try await directory.settings(of: queue)
         return try await directory.place(of: queue)
     }
