@@ -30,6 +30,12 @@ extension NewTask {
 }
 
 extension MessageStore {
+    /// Starts the workflow that most cases use, of `tasks`.
+    @discardableResult
+    func begin(tasks: [NewTask]) async throws -> StartedWorkflow {
+        try await start(NewWorkflow(.flow, tasks: tasks), durability: .processCrash)
+    }
+
     /// Starts a workflow of tasks, each with those that it waits for to be done.
     @discardableResult
     func begin(_ tasks: [(String, [String])], _ name: String = "flow") async throws -> StartedWorkflow {

@@ -46,7 +46,7 @@ enum AddedTaskRules {
             .named("join"), queue: .jobs, message: .text("join", expiry: .after(.seconds(10))),
             dependencies: [Dependency(on: .named("split"))])
         let tasks = [NewTask(.named("split"), queue: .mail, message: .text("split")), join]
-        let started = try await store.start(NewWorkflow(.flow, tasks: tasks), durability: .processCrash)
+        let started = try await store.begin(tasks: tasks)
         let split = try #require(try await store.take(1, from: .mail, lease: .seconds(600)).first)
         bench.time.advance(by: .seconds(10))
         #expect(try await store.take(1).isEmpty)

@@ -97,7 +97,7 @@ enum DeletionRules {
         let tasks: [NewTask] = [
             .of("parent", queue: .mail), .of("child", after: [Dependency(on: .named("parent"))]),
         ]
-        _ = try await other.start(NewWorkflow(.flow, tasks: tasks), durability: .processCrash)
+        try await other.begin(tasks: tasks)
         let parent = try await other.work(.dead(error: "bad"), from: .mail)
         try await fill(other)
         let store = try await bench.open(afterStep: { () async throws in

@@ -118,7 +118,7 @@ enum ExpiryEndRules {
         let tasks = [
             task(names[0]), task(names[1], .done()), task(names[2], .ended), task(names[3], .done(whenDead: .hold)),
         ]
-        let dropped = try await store.start(NewWorkflow(.flow, tasks: tasks), durability: .processCrash)
+        let dropped = try await store.begin(tasks: tasks)
         bench.time.advance(by: .seconds(10))
         #expect(try await store.drain() == ["cleanup"])
         var states = try await store.messages(MessageQuery(sequences: dropped.receipts.map(\.sequence))).map(\.state)
@@ -152,7 +152,7 @@ enum ExpiryEndRules {
                 .of("after that", after: [Dependency(on: .named("after open"))]),
             ]
         try await store.configure(.mail, .create(policy(), ifAbsent: false))
-        let started = try await store.start(NewWorkflow(.flow, tasks: tasks), durability: .processCrash)
+        let started = try await store.begin(tasks: tasks)
         let children = started.receipts.dropFirst(3).map(\.sequence)
         func states() async throws -> [MessageState] {
             try await store.messages(MessageQuery(sequences: children)).map(\.state)

@@ -140,7 +140,7 @@ enum ExpiryRules {
                 .named("child"), queue: .jobs, message: .text("child", expiry: expiry),
                 dependencies: [Dependency(on: .named("parent"))]),
         ]
-        _ = try await store.start(NewWorkflow(.flow, tasks: tasks), durability: .processCrash)
+        try await store.begin(tasks: tasks)
         #expect(try await store.depths() == .of(pending: 1, scheduled: 2, blocked: 2, ready: 1))
         bench.time.advance(by: .seconds(10))
         #expect(try await store.drain() == ["stays"])

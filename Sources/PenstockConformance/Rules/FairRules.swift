@@ -42,7 +42,7 @@ enum FairRules {
         let names = (1...4).map { "t\($0)" }
         let children = names.map { NewTask.of($0, after: [Dependency(on: .named("root"))]) }
         let tasks = [NewTask.of("root", queue: .mail)] + children
-        _ = try await store.start(NewWorkflow(.flow, tasks: tasks), durability: .processCrash)
+        try await store.begin(tasks: tasks)
         try await store.work(.done, from: .mail)
         #expect(try await store.take(9).map(\.text) == ["a1", "t1", "a2", "t2", "a3", "t3", "a4", "t4"])
     }

@@ -40,14 +40,11 @@ enum WorkflowFailureRules {
 
     static func holds(_ bench: Bench) async throws {
         let store = try await bench.open(.steady())
-        _ = try await store.start(
-            NewWorkflow(
-                .flow,
-                tasks: [
-                    .of("a"), .of("b", after: [.init(on: .named("a"), need: .done(whenDead: .hold))]),
-                    .of("c"), .of("d", after: [.init(on: .named("c"), need: .done(whenDead: .hold))]),
-                    .of("e"), .of("f", after: [.init(on: .named("e"), need: .done(whenDead: .hold))]),
-                ]), durability: .processCrash)
+        try await store.begin(tasks: [
+            .of("a"), .of("b", after: [.init(on: .named("a"), need: .done(whenDead: .hold))]),
+            .of("c"), .of("d", after: [.init(on: .named("c"), need: .done(whenDead: .hold))]),
+            .of("e"), .of("f", after: [.init(on: .named("e"), need: .done(whenDead: .hold))]),
+        ])
         let held = try await store.take(3)
         _ = try await store.settle(held.map { Settlement($0.lease, .dead(error: "bad")) })
         #expect(try await states(store) == [.dead, .pending, .dead, .pending, .dead, .pending])
@@ -69,11 +66,9 @@ enum WorkflowFailureRules {
         let store = try await bench.open(.steady())
         try await store.configure(.mail, .create(.steady(), ifAbsent: false))
         let held = Dependency(on: .named("b"), need: .done(whenDead: .hold))
-        _ = try await store.start(
-            NewWorkflow(
-                .flow,
-                tasks: [.of("a"), .of("b", queue: .mail), .of("c", after: [Dependency(on: .named("a")), held])]),
-            durability: .processCrash)
+        try await store.begin(tasks: [
+            .of("a"), .of("b", queue: .mail), .of("c", after: [Dependency(on: .named("a")), held]),
+        ])
         let a = try await store.take(1)[0]
         _ = try await store.give(.dead(error: "bad"), for: a)
         _ = try await store.give(.dead(error: "bad"), for: try await store.take(1, from: .mail)[0])
@@ -90,12 +85,9 @@ enum WorkflowFailureRules {
     static func ended(_ bench: Bench) async throws {
         let store = try await bench.open(.steady())
         let names = ["done", "dead", "cancelled"]
-        let started = try await store.start(
-            NewWorkflow(
-                .flow,
-                tasks: names.map { .of($0) }
-                    + [.of("callback", after: names.map { Dependency(on: .init(stored: $0), need: .ended) })]),
-            durability: .processCrash)
+        let started = try await store.begin(
+            tasks: names.map { .of($0) }
+                + [.of("callback", after: names.map { Dependency(on: .init(stored: $0), need: .ended) })])
         let held = try await store.take(2)
         _ = try await store.settle([
             Settlement(held[0].lease, .done), Settlement(held[1].lease, .dead(error: "bad")),
@@ -179,15 +171,12 @@ enum WorkflowFailureRules {
     static func deleted(_ bench: Bench) async throws {
         let store = try await bench.open(.steady())
         try await store.configure(.mail, .create(.steady(), ifAbsent: true))
-        _ = try await store.start(
-            NewWorkflow(
-                .flow,
-                tasks: [
-                    .of("gone", queue: .mail), .of("dead"),
-                    .of("needs", after: [.init(on: .named("gone"))]), .of("after", after: [.init(on: .named("needs"))]),
-                    .of("ended", after: [.init(on: .named("gone"), need: .ended)]),
-                    .of("both", after: [.init(on: .named("gone")), .init(on: .named("dead"))]),
-                ]), durability: .processCrash)
+        try await store.begin(tasks: [
+            .of("gone", queue: .mail), .of("dead"),
+            .of("needs", after: [.init(on: .named("gone"))]), .of("after", after: [.init(on: .named("needs"))]),
+            .of("ended", after: [.init(on: .named("gone"), need: .ended)]),
+            .of("both", after: [.init(on: .named("gone")), .init(on: .named("dead"))]),
+        ])
         let dead = try await store.work(.dead(error: "bad"))
         await expect(.illegalTransition) { try await store.configure(.mail, .delete(force: false)) }
         try await store.configure(.mail, .delete(force: true))
@@ -204,13 +193,10 @@ enum WorkflowFailureRules {
     static func deletedAfterwards(_ bench: Bench) async throws {
         let store = try await bench.open(.steady())
         try await store.configure(.mail, .create(.steady(), ifAbsent: true))
-        _ = try await store.start(
-            NewWorkflow(
-                .flow,
-                tasks: [
-                    .of("gone", queue: .mail), .of("other"),
-                    .of("both", after: [.init(on: .named("gone")), .init(on: .named("other"))]),
-                ]), durability: .processCrash)
+        try await store.begin(tasks: [
+            .of("gone", queue: .mail), .of("other"),
+            .of("both", after: [.init(on: .named("gone")), .init(on: .named("other"))]),
+        ])
         #expect(try await store.drainDone(.mail) == ["gone"])
         try await store.configure(.mail, .delete(force: false))
         _ = try await store.reclaim()

@@ -51,10 +51,9 @@ enum WorkflowLifeRules {
             try await store.workflows(WorkflowQuery(name: .flow)).first?.state
         }
         let start = bench.time.now
-        _ = try await store.start(
-            NewWorkflow(
-                .flow, tasks: [.of("a"), .of("b", after: [.init(on: .named("a"), need: .done(whenDead: .hold))])]),
-            durability: .processCrash)
+        try await store.begin(tasks: [
+            .of("a"), .of("b", after: [.init(on: .named("a"), need: .done(whenDead: .hold))]),
+        ])
         #expect(try await state() == .running)
         try await store.work(.dead(error: "bad"))
         #expect(try await state() == .held)

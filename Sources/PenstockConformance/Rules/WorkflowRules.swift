@@ -50,9 +50,7 @@ enum WorkflowRules {
         let store = try await bench.open(.steady(2, .fail))
         await expect(.queueFull) { try await store.begin([("a", []), ("b", []), ("c", []), ("d", ["a"])]) }
         await expect(.unknownQueue) {
-            _ = try await store.start(
-                NewWorkflow(.flow, tasks: [.of("a"), .of("b", queue: .mail, after: [.init(on: .named("a"))])]),
-                durability: .processCrash)
+            try await store.begin(tasks: [.of("a"), .of("b", queue: .mail, after: [.init(on: .named("a"))])])
         }
         #expect(try await store.messages(MessageQuery()).isEmpty)
         #expect(try await store.workflows(WorkflowQuery()).isEmpty)
@@ -119,14 +117,11 @@ enum WorkflowRules {
     static func delays(_ bench: Bench) async throws {
         let store = try await bench.open(.steady())
         let start = bench.time.now
-        let started = try await store.start(
-            NewWorkflow(
-                .flow,
-                tasks: [
-                    .of("a"), .of("later", due: .after(.seconds(60)), after: [.init(on: .named("a"))]),
-                    .of("at", due: .at(start + .seconds(30)), after: [.init(on: .named("a"))]),
-                    .of("past", due: .at(start + .seconds(5)), after: [.init(on: .named("a"))]),
-                ]), durability: .processCrash)
+        let started = try await store.begin(tasks: [
+            .of("a"), .of("later", due: .after(.seconds(60)), after: [.init(on: .named("a"))]),
+            .of("at", due: .at(start + .seconds(30)), after: [.init(on: .named("a"))]),
+            .of("past", due: .at(start + .seconds(5)), after: [.init(on: .named("a"))]),
+        ])
         #expect(try await store.record(started.receipts[1].sequence).due == nil)
         bench.time.advance(by: .seconds(10))
         try await store.work(.done)
@@ -141,13 +136,10 @@ enum WorkflowRules {
         let store = try await bench.open(.steady())
         let other = try await bench.open()
         try await store.configure(.mail, .create(.steady(), ifAbsent: true))
-        _ = try await store.start(
-            NewWorkflow(
-                .flow,
-                tasks: [
-                    .of("a"), .of("b", queue: .mail, after: [.init(on: .named("a"))]),
-                    .of("c", after: [.init(on: .named("b"))]),
-                ]), durability: .processCrash)
+        try await store.begin(tasks: [
+            .of("a"), .of("b", queue: .mail, after: [.init(on: .named("a"))]),
+            .of("c", after: [.init(on: .named("b"))]),
+        ])
         let token = other.changes.token(for: .mail)
         try await store.work(.done)
         try await other.changes.waitForWork(in: .mail, after: token)
@@ -165,10 +157,7 @@ enum WorkflowRules {
     static func manyChildren(_ bench: Bench) async throws {
         let store = try await bench.open(.steady())
         let count = 10_000
-        _ = try await store.start(
-            NewWorkflow(
-                .flow, tasks: [.of("a")] + (1...count).map { .of("\($0)", after: [.init(on: .named("a"))]) }),
-            durability: .processCrash)
+        try await store.begin(tasks: [.of("a")] + (1...count).map { .of("\($0)", after: [.init(on: .named("a"))]) })
         try await store.work(.done)
         var texts: [String] = []
         // What one transaction leaves is carried out by claims and by looks for lost work.
@@ -193,7 +182,7 @@ enum WorkflowRules {
         let store = try await bench.open(.steady())
         func refuses(_ tasks: [NewTask]) async {
             await expect(.invalidInput) {
-                try await store.start(NewWorkflow(.flow, tasks: tasks), durability: .processCrash)
+                try await store.begin(tasks: tasks)
             }
         }
         await refuses([])
