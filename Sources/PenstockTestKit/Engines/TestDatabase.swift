@@ -95,21 +95,6 @@ private struct HeldStore: ForwardingStore {
     }
 
     func perform(_ operations: [StoreOperation], flushed: Flushed?) async throws -> Performed {
-        try await pass(operations.allSatisfy(\.isClaim) ? .claim : .enqueue) {
-            guard let flushed, let executor = IdleExecutor.current else {
-                return try await base.perform(operations, flushed: flushed)
-            }
-            // Until the disk is flushed something is under way.
-            executor.leave()
-            do {
-                return try await base.perform(operations) { failure in
-                    flushed(failure)
-                    executor.comeBack()
-                }
-            } catch {
-                executor.comeBack()
-                throw error
-            }
-        }
+        try await perform(operations, awayFrom: IdleExecutor.current, flushed: flushed)
     }
 }

@@ -242,3 +242,25 @@ extension ForwardingStore {
         try await pass(.close) { try await base.close() }
     }
 }
+
+extension ForwardingStore {
+    /// Carries out operations in one call, as the store underneath does. Until the disk is flushed something is under way, which the
+    /// executor is told.
+    func perform(
+        _ operations: [StoreOperation], awayFrom executor: IdleExecutor?, flushed: Flushed?
+    ) async throws -> Performed {
+        try await pass(operations.allSatisfy(\.isClaim) ? .claim : .enqueue) {
+            guard let flushed, let executor else { return try await base.perform(operations, flushed: flushed) }
+            executor.leave()
+            do {
+                return try await base.perform(operations) { failure in
+                    flushed(failure)
+                    executor.comeBack()
+                }
+            } catch {
+                executor.comeBack()
+                throw error
+            }
+        }
+    }
+}

@@ -39,7 +39,7 @@ extension MemoryState {
     mutating func requestCancel(of sequence: SequenceNumber, within time: Duration, at moment: Moment) -> Bool {
         guard let message = messages[sequence], var hold = message.hold else { return false }
         let isNew = hold.request == nil
-        let until = moment.boot.after(time)
+        let until = moment.boot + time
         hold.request = (hold.request?.madeAt ?? moment.now, hold.bounded(until))
         hold.ends = hold.bounded(hold.ends)
         messages[sequence]?.hold = hold

@@ -94,7 +94,7 @@ extension MemoryState {
         guard move(sequence, by: .claimed, at: moment) != nil, var message = messages[sequence] else { return nil }
         let token = LeaseToken(random: moment.random)
         message.hold = MemoryMessage.Hold(
-            token: token, worker: worker, claimedAt: moment.now, ends: moment.boot.after(duration))
+            token: token, worker: worker, claimedAt: moment.now, ends: moment.boot + duration)
         let readySince = before?.readySince ?? message.enqueuedAt
         queues[message.queue]?.latency.wait.record(moment.now - readySince)
         messages[sequence] = message
@@ -106,11 +106,5 @@ extension MemoryState {
             lease: Lease(sequence: sequence, token: token), attempt: message.attempt, enqueuedAt: message.enqueuedAt,
             priority: message.new.priority, headers: message.new.headers, payload: message.new.payload,
             origin: message.new.origin, task: message.task, group: message.new.group)
-    }
-}
-
-extension BootTime {
-    func after(_ duration: Duration) -> BootTime {
-        BootTime(bootID: bootID, microseconds: microseconds + duration.wholeMicroseconds)
     }
 }

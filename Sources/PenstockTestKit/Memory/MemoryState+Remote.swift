@@ -56,7 +56,7 @@ extension MemoryState {
     /// Moves what remote workers hold from the clock of an earlier boot to this one's, by the wall clock.
     mutating func rebaseRemoteWorkers(at moment: Moment) {
         let boot = moment.boot
-        let end = boot.after(Limits.leaseRange.upperBound).microseconds
+        let end = (boot + Limits.leaseRange.upperBound).microseconds
         for (id, worker) in workers {
             guard let remote = worker.remote, remote.clock != boot.bootID else { continue }
             let shift = moment.wallOffset - remote.wallOffset

@@ -76,7 +76,7 @@ extension MemoryState {
             hold = messages[lease.sequence]?.hold ?? hold
         }
         if let duration = wanted.duration {
-            let ends = moment.boot.after(duration)
+            let ends = moment.boot + duration
             let isKept = wanted.keepsLonger && hold.request == nil && hold.ends.microseconds > ends.microseconds
             if !isKept { hold.ends = hold.bounded(ends) }
         }

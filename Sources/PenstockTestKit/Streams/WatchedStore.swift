@@ -37,20 +37,7 @@ package final class WatchedStore: ForwardingStore {
 
     /// Carries out operations in one call, as the store underneath does.
     package func perform(_ operations: [StoreOperation], flushed: Flushed?) async throws -> Performed {
-        try await pass(operations.allSatisfy(\.isClaim) ? .claim : .enqueue) {
-            guard let flushed else { return try await base.perform(operations) }
-            // Until the disk is flushed something is under way.
-            executor.leave()
-            do {
-                return try await base.perform(operations) { [executor] failure in
-                    flushed(failure)
-                    executor.comeBack()
-                }
-            } catch {
-                executor.comeBack()
-                throw error
-            }
-        }
+        try await perform(operations, awayFrom: executor, flushed: flushed)
     }
 
     package func pass<Answer: Sendable>(

@@ -8,23 +8,17 @@ import Synchronization
 public final class SeededRandom: RandomSource {
     /// What it was made with: print it when a test fails, and the test can be repeated.
     public let seed: UInt64
-    private let state: Mutex<UInt64>
+    private let numbers: Mutex<Seeded>
 
     /// Makes the source that `seed` stands for.
     public init(seed: UInt64) {
         self.seed = seed
-        state = Mutex(seed)
+        numbers = Mutex(Seeded(seed))
     }
 
     /// The next 64 bits.
     public func next() -> UInt64 {
-        var bits = state.withLock { state in
-            state &+= 0x9E37_79B9_7F4A_7C15
-            return state
-        }
-        bits = (bits ^ (bits >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        bits = (bits ^ (bits >> 27)) &* 0x94D0_49BB_1331_11EB
-        return bits ^ (bits >> 31)
+        numbers.withLock { $0.next() }
     }
 
     /// A number out of `range`.
