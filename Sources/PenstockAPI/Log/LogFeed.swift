@@ -116,7 +116,7 @@ extension LogRecord {
             .init(key: "sequence", value: .integer(sequence.rawValue)),
             .init(key: "queue", value: .string(queue.text)),
             .init(key: "enqueuedAt", value: .time(enqueuedAt)),
-            .init(key: "headers", value: .headers(headers)),
+            .init(key: "headers", value: .texts(headers)),
             .payload(payload),
         ])
     }

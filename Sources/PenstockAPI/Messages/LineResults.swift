@@ -35,10 +35,7 @@ struct LineResults {
     }
 
     private mutating func add(_ line: Int, _ json: JSONValue) {
-        var bytes: [UInt8] = []
-        json.write(to: &bytes)
-        bytes.append(UInt8(ascii: "\n"))
-        results.append((line, bytes))
+        results.append((line, json.bytes + [UInt8(ascii: "\n")]))
     }
 
     /// These lines are not in line, and none that follows will be.

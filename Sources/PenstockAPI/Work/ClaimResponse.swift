@@ -14,8 +14,7 @@ struct ClaimResponse: Sendable {
     ///
     /// - Parameter before: members of it that come before the messages.
     func json(before: [JSONValue.Member] = []) -> Response {
-        var head: [UInt8] = []
-        JSONValue.object(before).write(to: &head)
+        var head = JSONValue.object(before).bytes
         // The object is left open for the messages.
         head.removeLast()
         head += (before.isEmpty ? "\"messages\":[" : ",\"messages\":[").utf8

@@ -13,7 +13,7 @@ extension RemoteClaim.Claimed {
             .init(key: "priority", value: .integer(message.priority)),
             .init(key: "enqueuedAt", value: .time(message.enqueuedAt)),
             .init(key: "group", value: .optional(message.group) { .string($0) }),
-            .init(key: "headers", value: .headers(message.headers)),
+            .init(key: "headers", value: .texts(message.headers)),
             .init(key: "origin", value: .optional(message.origin) { .integer($0.rawValue) }),
             .init(key: "workflow", value: .optional(message.task) { .string($0.workflow.text) }),
             .init(key: "task", value: .optional(message.task) { .string($0.task.text) }),

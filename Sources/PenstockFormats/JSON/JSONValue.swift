@@ -36,10 +36,13 @@ package enum JSONValue: Equatable {
     }
 
     /// The value as text, on one line.
-    package var text: String {
+    package var text: String { String(decoding: bytes, as: UTF8.self) }
+
+    /// The value as text in UTF-8, on one line.
+    package var bytes: [UInt8] {
         var bytes: [UInt8] = []
         write(to: &bytes)
-        return String(decoding: bytes, as: UTF8.self)
+        return bytes
     }
 
     /// Appends the value to `bytes`.

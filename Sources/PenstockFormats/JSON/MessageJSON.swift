@@ -38,7 +38,7 @@ extension MessageRecord {
             .init(key: "keyScope", value: .optional(keyScope, JSONValue.scope)),
             .init(key: "keyPeriodSeconds", value: .optional(keyScope, JSONValue.period)),
             .init(key: "group", value: .optional(group) { .string($0) }),
-            .init(key: "headers", value: .headers(headers)),
+            .init(key: "headers", value: .texts(headers)),
             .init(key: "origin", value: .optional(origin) { .integer($0.rawValue) }),
             .init(key: "payloadBytes", value: .integer(payloadBytes)),
         ]
@@ -102,9 +102,9 @@ extension JSONValue {
     /// A moment: ISO 8601 in UTC with microseconds.
     package static func time(_ moment: Timestamp) -> JSONValue { .string(TimeText.format(moment)) }
 
-    /// Headers, by name.
-    package static func headers(_ headers: [String: String]) -> JSONValue {
-        .object(headers.sorted { $0.key < $1.key }.map { Member(key: $0.key, value: .string($0.value)) })
+    /// An object of texts, such as headers, by name.
+    package static func texts(_ texts: [String: String]) -> JSONValue {
+        .object(texts.sorted { $0.key < $1.key }.map { Member(key: $0.key, value: .string($0.value)) })
     }
 }
 

@@ -37,7 +37,7 @@ extension ScheduleRecord {
             "keyScope": .optional(schedule.message.uniqueKey?.scope, JSONValue.scope),
             "keyPeriodSeconds": .optional(schedule.message.uniqueKey?.scope, JSONValue.period),
             payload.key: payload.value,
-            "headers": .headers(schedule.message.headers),
+            "headers": .texts(schedule.message.headers),
             "firedCount": .integer(firedCount),
             "missedCount": .integer(missedCount),
             "problem": .optional(problem) { .string($0) },

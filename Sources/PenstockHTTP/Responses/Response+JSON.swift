@@ -15,8 +15,7 @@ extension Response {
 extension ByteBuffer {
     /// The value as JSON, with a line feed behind it.
     package init(json value: JSONValue) {
-        var bytes: [UInt8] = []
-        value.write(to: &bytes)
+        var bytes = value.bytes
         bytes.append(UInt8(ascii: "\n"))
         self.init(bytes: bytes)
     }

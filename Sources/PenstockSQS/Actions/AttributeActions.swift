@@ -18,7 +18,7 @@ extension Call {
         let dead = try await countsDead ? directory.deadOfSources(of: queue) : 0
         var attributes = settings.attributes(deadOfSources: dead, arn: arn(queue))
         if !names.contains("All") { attributes = attributes.filter { names.contains($0.key) } }
-        return .amazonJSON(attributes.isEmpty ? .object([]) : .object(["Attributes": .map(attributes)]))
+        return .amazonJSON(attributes.isEmpty ? .object([]) : .object(["Attributes": .texts(attributes)]))
     }
 
     /// Sets attributes. What Penstock's own policy says goes into that, and the rest into the queue's note.

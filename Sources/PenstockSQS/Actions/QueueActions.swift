@@ -208,7 +208,7 @@ extension Call {
     func listQueueTags() async throws -> Response {
         let queue = try queue(input(QueueInput.self).QueueUrl, for: .read)
         let tags = try await directory.read(queue).note.tags
-        return .amazonJSON(tags.isEmpty ? .object([]) : .object(["Tags": .map(tags)]))
+        return .amazonJSON(tags.isEmpty ? .object([]) : .object(["Tags": .texts(tags)]))
     }
 
     private static func checked(_ tags: [String: String]) throws(Refusal) -> [String: String] {
@@ -219,12 +219,5 @@ extension Call {
                 "A queue has at most \(tagCountMax) tags, with keys of 1 to 128 characters and values of 256.")
         }
         return tags
-    }
-}
-
-extension JSONValue {
-    /// An object of texts, by name.
-    static func map(_ texts: [String: String]) -> JSONValue {
-        .object(texts.sorted { $0.key < $1.key }.map { .init(key: $0.key, value: .string($0.value)) })
     }
 }

@@ -92,9 +92,7 @@ extension Call {
 
     /// The messages as an answer. Those that cannot be written any more, as the client has gone, are given back.
     private func response(_ json: JSONValue, _ leases: [Lease]) -> Response {
-        var bytes: [UInt8] = []
-        json.write(to: &bytes)
-        let buffer = ByteBuffer(bytes: bytes)
+        let buffer = ByteBuffer(bytes: json.bytes)
         return Response(
             status: .ok, headers: [.contentType: "application/x-amz-json-1.0"],
             body: .handingOver(leases, of: queues, length: buffer.readableBytes) { try await $0.write(buffer) })
@@ -143,7 +141,7 @@ extension Call {
                 system["SequenceNumber"] = MessageID.sequenceText(of: message.lease.sequence)
             }
             system = system.filter { asks($0.key) }
-            if !system.isEmpty { members.append(.init(key: "Attributes", value: .map(system))) }
+            if !system.isEmpty { members.append(.init(key: "Attributes", value: .texts(system))) }
             all.append(.object(members))
         }
         return .object([.init(key: "Messages", value: .array(all))])

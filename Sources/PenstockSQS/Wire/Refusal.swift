@@ -91,11 +91,9 @@ extension Refusal {
 extension Response {
     /// A response as the JSON protocol of Amazon's services has it.
     static func amazonJSON(_ value: JSONValue, status: HTTPResponse.Status = .ok) -> Response {
-        var bytes: [UInt8] = []
-        value.write(to: &bytes)
-        return Response(
+        Response(
             status: status, headers: [.contentType: "application/x-amz-json-1.0"],
-            body: ResponseBody(byteBuffer: ByteBuffer(bytes: bytes)))
+            body: ResponseBody(byteBuffer: ByteBuffer(bytes: value.bytes)))
     }
 }
 

@@ -19,9 +19,7 @@ struct SpanJSON: Sendable {
         let all: JSONValue = .object([
             "resourceSpans": .array([.object(["resource": program, "scopeSpans": .array([scope])])])
         ])
-        var bytes: [UInt8] = []
-        all.write(to: &bytes)
-        return bytes
+        return all.bytes
     }
 
     private static func span(_ record: SpanRecord) -> JSONValue {
