@@ -29,8 +29,6 @@ where Base.Element: Sendable {
         self.failureOfBase = failureOfBase
     }
 
-    @inlinable func failure(ofBase failure: Base.Failure) -> Failure { failureOfBase(failure) }
-
     /// Begins an iteration, with a buffer of its own. Upstream is asked for nothing before the first `next()`.
     @inlinable public func makeAsyncIterator() -> Iterator {
         Iterator(BufferStorage(self))

@@ -84,7 +84,7 @@ where Base.Element: Sendable {
                 if let action { carryOut(action) }
             }
         } catch {
-            perform { $0.failed(flow.failure(ofBase: error)) }
+            perform { $0.failed(flow.failureOfBase(error)) }
         }
         await upstream.closeIfNeeded()
     }

@@ -56,9 +56,6 @@ public struct FlatMapSequence<
             delegate: Delegate(make: delegate, failure: { $0 }))
     }
 
-    @inlinable func failure(ofBase failure: Base.Failure) -> Failure { failureOfBase(failure) }
-    @inlinable func failure(ofInner failure: Inner.Failure) -> Failure { failureOfInner(failure) }
-
     /// Begins an iteration. Upstream is asked for nothing before the first `next()`.
     @inlinable public func makeAsyncIterator() -> Iterator {
         Iterator(FlatMapStorage(self))

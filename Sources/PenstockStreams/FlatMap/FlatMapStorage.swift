@@ -114,7 +114,7 @@ final class FlatMapStorage<
             do throws(Inner.Failure) {
                 guard try await readInner(of: element) else { return }
             } catch {
-                return perform { $0.failed(flow.failure(ofInner: error)) }
+                return perform { $0.failed(flow.failureOfInner(error)) }
             }
             // Before a slot comes for it: an upstream that hears of it only then would be asked too late.
             demand.ask(1)
@@ -161,7 +161,7 @@ final class FlatMapStorage<
             upstream.iterator = iterator
             return element
         } catch {
-            perform { $0.failed(flow.failure(ofBase: error)) }
+            perform { $0.failed(flow.failureOfBase(error)) }
             return nil
         }
     }
