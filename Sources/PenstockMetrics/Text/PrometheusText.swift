@@ -84,18 +84,12 @@ package struct PrometheusText: Sendable {
         append(count)
     }
 
-    private mutating func append(_ labels: Labels, _ suffix: StaticString = "", _ bound: [UInt8]? = nil) {
+    private mutating func append(_ labels: Labels, _ suffix: String = "") {
         bytes += name
-        if suffix.utf8CodeUnitCount > 0 {
-            bytes += UnsafeBufferPointer(start: suffix.utf8Start, count: suffix.utf8CodeUnitCount)
-        }
-        if !labels.bytes.isEmpty || bound != nil {
+        bytes += suffix.utf8
+        if !labels.bytes.isEmpty {
             bytes.append(UInt8(ascii: "{"))
             bytes += labels.bytes
-            if let bound {
-                if !labels.bytes.isEmpty { bytes.append(UInt8(ascii: ",")) }
-                bytes += bound
-            }
             bytes.append(UInt8(ascii: "}"))
         }
         bytes.append(UInt8(ascii: " "))

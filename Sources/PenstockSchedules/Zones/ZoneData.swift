@@ -83,11 +83,7 @@ struct ZoneData {
     /// A number made of the bytes by FNV-1a (Fowler, Noll and Vo, 1991). It tells data from other data, and is no proof
     /// against a forger, who could write the file as well.
     static func fingerprint(_ bytes: [UInt8]) -> Int64 {
-        var hash: UInt64 = 0xCBF2_9CE4_8422_2325
-        for byte in bytes {
-            hash = (hash ^ UInt64(byte)) &* 0x100_0000_01B3
-        }
-        return Int64(bitPattern: hash)
+        Int64(bitPattern: bytes.reduce(0xCBF2_9CE4_8422_2325 as UInt64) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 })
     }
 }
 
