@@ -27,8 +27,8 @@ enum EnqueueForm {
         for line in text.split(whereSeparator: \.isNewline) {
             let parts = line.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
             guard parts.count == 2 else { throw Problem.invalid("Write a header as 'name: value', one a line.") }
-            let name = parts[0].trimming(while: \.isWhitespace)
-            guard headers.updateValue(parts[1].trimming(while: \.isWhitespace), forKey: name) == nil else {
+            let name = parts[0].trimmed
+            guard headers.updateValue(parts[1].trimmed, forKey: name) == nil else {
                 throw Problem.invalid("The header '\(Escape.text(name))' is there twice.")
             }
         }
@@ -36,8 +36,9 @@ enum EnqueueForm {
     }
 }
 
-extension Substring {
-    fileprivate func trimming(while isLeftOut: (Character) -> Bool) -> String {
-        String(drop(while: isLeftOut).reversed().drop(while: isLeftOut).reversed())
+extension StringProtocol {
+    /// The text without spaces at its ends, as it comes when somebody types or pastes it.
+    var trimmed: String {
+        String(drop(while: \.isWhitespace).reversed().drop(while: \.isWhitespace).reversed())
     }
 }

@@ -53,10 +53,10 @@ struct MessagePages {
             ]
         }
         if let progress = record.progress {
-            let percent = progress.progress.fraction.map { "\(Int(($0 * 100).rounded())) % " } ?? ""
             fields["progress"] =
                 [
-                    "text": percent + progress.progress.text, "time": Shown.time(progress.reportedAt, visit.now) ?? [:],
+                    "text": Shown.progress(progress.progress),
+                    "time": Shown.time(progress.reportedAt, visit.now) ?? [:],
                 ] as Fields
         }
         if visit.mayAct(.operate, record.queue) { fields["acts"] = acts(record) }

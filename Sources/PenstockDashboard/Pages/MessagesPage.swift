@@ -19,7 +19,7 @@ struct MessagesPage {
         let search = try MessageSearch(query, now: visit.now)
         // Of a store of which a visitor may see a part, messages are found by their queue.
         if search.queue == nil, !visit.mayRead(nil) {
-            let fields = Self.fields(search, [:], visit).merging(["needsQueue": true]) { $1 }
+            let fields = Self.fields(search).merging(["needsQueue": true]) { $1 }
             return visit.page("messages", "Messages", in: .messages, fields)
         }
         if let queue = search.queue { try visit.principal.require(.read, queue) }
@@ -31,7 +31,7 @@ struct MessagesPage {
         question.preceding = place.preceding.map { SequenceNumber($0) }
         question.end = place.end
         let page = try await visit.site.store.storage.messages(question)
-        var fields = Self.fields(search, [:], visit)
+        var fields = Self.fields(search)
         fields["rows"] = page.records.reversed().map { MessageRows.row($0, visit.now) }
         fields["hasRows"] = !page.records.isEmpty
         fields.merge(place.links(of: page, search.link)) { $1 }
@@ -42,7 +42,7 @@ struct MessagesPage {
         return visit.page("messages", "Messages", in: .messages, following: following, fields)
     }
 
-    private static func fields(_ search: MessageSearch, _ rest: Fields, _ visit: Visit) -> Fields {
+    private static func fields(_ search: MessageSearch) -> Fields {
         [
             "search": search.fields,
             "states": MessageState.allCases.map {

@@ -57,10 +57,3 @@ struct SignInPages {
         return text
     }
 }
-
-extension String {
-    /// The text without spaces at its ends, as it comes when somebody pastes it.
-    fileprivate var trimmed: String {
-        String(drop(while: \.isWhitespace).reversed().drop(while: \.isWhitespace).reversed())
-    }
-}

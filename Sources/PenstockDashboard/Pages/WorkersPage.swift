@@ -85,10 +85,7 @@ struct WorkersPage {
             "worker": record.worker.map { names[$0] ?? "\($0)" } ?? "", "isAskedToEnd": record.cancelRequestedAt != nil,
         ]
         if let since = record.claimedAt { fields["since"] = Shown.time(since, now) }
-        if let progress = record.progress {
-            let percent = progress.progress.fraction.map { "\(Int(($0 * 100).rounded())) % " } ?? ""
-            fields["progress"] = percent + progress.progress.text
-        }
+        if let progress = record.progress { fields["progress"] = Shown.progress(progress.progress) }
         return fields
     }
 }

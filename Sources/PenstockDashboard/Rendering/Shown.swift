@@ -73,6 +73,11 @@ enum Shown {
         return ["word": state.rawValue, "mark": mark]
     }
 
+    /// How far work has come: the percent, where they were told, and the text.
+    static func progress(_ progress: MessageProgress) -> String {
+        (progress.fraction.map { "\(Int(($0 * 100).rounded())) % " } ?? "") + progress.text
+    }
+
     /// Bytes in the unit that suits them.
     static func bytes(_ number: Int) -> String {
         if number < 1024 { return "\(number) B" }

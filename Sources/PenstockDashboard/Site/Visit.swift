@@ -48,9 +48,5 @@ struct Visit: Sendable {
     }
 
     /// The queue that the path names, at which he may look.
-    func queue() throws(Problem) -> QueueName {
-        let queue = try context.parameters.queue()
-        try principal.require(.read, queue)
-        return queue
-    }
+    func queue() throws(Problem) -> QueueName { try context.queue(for: .read) }
 }

@@ -58,14 +58,14 @@ extension Parameters {
     /// The queue that the path names.
     ///
     /// - Throws: a problem with status 400 when it is no queue's name.
-    package func queue(_ name: String = "queue") throws(Problem) -> QueueName {
-        let text = try self.name(name)
+    package func queue() throws(Problem) -> QueueName {
+        let text = try name("queue")
         do { return try QueueName(text) } catch { throw Problem(error) }
     }
 
     /// The message that the path names.
-    package func sequence(_ name: String = "sequence") throws(Problem) -> SequenceNumber {
-        guard let number = Int64(try text(name)), number > 0 else {
+    package func sequence() throws(Problem) -> SequenceNumber {
+        guard let number = Int64(try text("sequence")), number > 0 else {
             throw Problem.invalid("A message is named by its sequence number, a whole number from 1.")
         }
         return SequenceNumber(number)
