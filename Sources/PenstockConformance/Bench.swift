@@ -77,6 +77,21 @@ extension NewMessage {
     }
 }
 
+extension ScheduleName {
+    /// The schedule that most cases use.
+    static let nightly = ScheduleName(stored: "nightly")
+}
+
+extension Schedule {
+    /// A schedule whose message has a text for a payload.
+    static func of(
+        _ spec: String, queue: QueueName = .jobs, _ text: String = "report", missed: MissedFirings = .one,
+        key: String? = nil
+    ) -> Schedule {
+        Schedule(queue: queue, spec: spec, message: .text(text, key: key), missed: missed)
+    }
+}
+
 extension ClaimedMessage {
     var text: String { String(decoding: payload, as: UTF8.self) }
     var sequence: SequenceNumber { lease.sequence }

@@ -21,8 +21,7 @@ enum ScheduleLives {
         for (name, spec, zone) in [
             (names[0], "30 2 * * *", "Europe/Paris"), (names[1], "0 */6 * * *", "UTC"), (names[2], "5 * * * *", "UTC"),
         ] {
-            var schedule = ScheduleRules.schedule(
-                spec, queue: name == names[1] ? .mail : .jobs, name.text, missed: .all)
+            var schedule = Schedule.of(spec, queue: name == names[1] ? .mail : .jobs, name.text, missed: .all)
             schedule.zone = zone
             schedule.window = .seconds(10 * 86_400)
             try await stores[0].schedule(name, .put(schedule, replacing: false))

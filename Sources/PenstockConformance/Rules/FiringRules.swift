@@ -24,8 +24,7 @@ enum FiringRules {
     static func claimFires(_ bench: Bench) async throws {
         let store = try await ScheduleRules.open(bench)
         let start = bench.time.now
-        let made = try await store.schedule(
-            ScheduleRules.nightly, .put(ScheduleRules.schedule("*/10 * * * *"), replacing: false))
+        let made = try await store.schedule(.nightly, .put(.of("*/10 * * * *"), replacing: false))
         #expect(made?.nextDue == start + .seconds(600))
         let early = try await store.claim(ClaimRequest(queue: .jobs, limit: 10, lease: .seconds(30)))
         #expect(early.messages.isEmpty && early.nextDue == start + .seconds(600))
@@ -34,7 +33,7 @@ enum FiringRules {
         #expect(claim.messages.map(\.text) == ["report"])
         #expect(claim.nextDue == start + .seconds(1200))
         #expect(try await store.take(10).isEmpty)
-        let record = try await store.schedules(ScheduleRules.nightly).first
+        let record = try await store.schedules(.nightly).first
         #expect(record?.firedCount == 1)
         #expect(
             record?.firings == [
@@ -47,9 +46,9 @@ enum FiringRules {
     static func firesForOthers(_ bench: Bench) async throws {
         let store = try await ScheduleRules.open(bench)
         try await store.configure(.mail, .create(.steady(), ifAbsent: true))
-        try await store.schedule(ScheduleRules.nightly, .put(ScheduleRules.schedule("*/10 * * * *"), replacing: false))
+        try await store.schedule(.nightly, .put(.of("*/10 * * * *"), replacing: false))
         try await store.schedule(
-            ScheduleName("other"), .put(ScheduleRules.schedule("*/15 * * * *", queue: .mail, "post"), replacing: false))
+            ScheduleName("other"), .put(.of("*/15 * * * *", queue: .mail, "post"), replacing: false))
         let start = bench.time.now
         #expect(try await store.fire() == start + .seconds(600))
         bench.time.advance(by: .seconds(900))
@@ -67,7 +66,7 @@ enum FiringRules {
     static func once(_ bench: Bench) async throws {
         let first = try await ScheduleRules.open(bench)
         let second = try await bench.open()
-        try await first.schedule(ScheduleRules.nightly, .put(ScheduleRules.schedule("* * * * *"), replacing: false))
+        try await first.schedule(.nightly, .put(.of("* * * * *"), replacing: false))
         for _ in 0..<5 {
             bench.time.advance(by: .seconds(60))
             for store in [first, second, first] {
@@ -80,24 +79,24 @@ enum FiringRules {
         bench.time.advance(by: .seconds(60))
         _ = try await first.fire()
         #expect(try await first.totals().enqueued == 6)
-        #expect(try await first.schedules(ScheduleRules.nightly).first?.firings.count == 6)
+        #expect(try await first.schedules(.nightly).first?.firings.count == 6)
     }
 
     static func clockSetBack(_ bench: Bench) async throws {
         let store = try await ScheduleRules.open(bench)
-        try await store.schedule(ScheduleRules.nightly, .put(ScheduleRules.schedule("0 * * * *"), replacing: false))
+        try await store.schedule(.nightly, .put(.of("0 * * * *"), replacing: false))
         let start = bench.time.now
         bench.time.advance(by: .seconds(3600))
         #expect(try await store.take(10).count == 1)
         for now in [start, start + .seconds(1800), start + .seconds(3600), start + .seconds(7199)] {
             bench.time.set(wall: now)
             #expect(try await store.take(10).isEmpty)
-            #expect(try await store.schedules(ScheduleRules.nightly).first?.nextDue == start + .seconds(7200))
+            #expect(try await store.schedules(.nightly).first?.nextDue == start + .seconds(7200))
         }
         // Neither does it by being paused and resumed meanwhile.
         bench.time.set(wall: start)
-        try await store.schedule(ScheduleRules.nightly, .pause)
-        #expect(try await store.schedule(ScheduleRules.nightly, .resume)?.nextDue == start + .seconds(7200))
+        try await store.schedule(.nightly, .pause)
+        #expect(try await store.schedule(.nightly, .resume)?.nextDue == start + .seconds(7200))
         bench.time.set(wall: start + .seconds(7200))
         #expect(try await store.take(10).count == 1)
         #expect(try await store.totals().enqueued == 2)
@@ -108,10 +107,10 @@ enum FiringRules {
     static func clockFarAhead(_ bench: Bench) async throws {
         let store = try await ScheduleRules.open(bench)
         let start = bench.time.now
-        let names = MissedFirings.allCases.map { ScheduleName(stored: $0.rawValue) } + [ScheduleRules.nightly]
+        let names = MissedFirings.allCases.map { ScheduleName(stored: $0.rawValue) } + [ScheduleName.nightly]
         for (name, missed) in zip(names, MissedFirings.allCases + [.one]) {
-            let spec = name == ScheduleRules.nightly ? "@every 60s" : "* * * * *"
-            var schedule = ScheduleRules.schedule(spec, missed: missed)
+            let spec = name == .nightly ? "@every 60s" : "* * * * *"
+            var schedule = Schedule.of(spec, missed: missed)
             schedule.window = .seconds(3 * 3600)
             try await store.schedule(name, .put(schedule, replacing: false))
         }
@@ -138,17 +137,17 @@ enum FiringRules {
         let store = try await ScheduleRules.open(bench)
         let start = bench.time.now
         bench.time.set(wall: start + tenYears)
-        let schedule = ScheduleRules.schedule("@every 60s")
-        try await store.schedule(ScheduleRules.nightly, .put(schedule, replacing: false))
+        let schedule = Schedule.of("@every 60s")
+        try await store.schedule(.nightly, .put(schedule, replacing: false))
         bench.time.set(wall: start)
-        let again = try await store.schedule(ScheduleRules.nightly, .put(schedule, replacing: true))
+        let again = try await store.schedule(.nightly, .put(schedule, replacing: true))
         #expect(again?.nextDue == start + .seconds(60))
         // Nor does a pause keep it silent.
         bench.time.set(wall: start + tenYears)
         _ = try await store.fire()
-        try await store.schedule(ScheduleRules.nightly, .pause)
+        try await store.schedule(.nightly, .pause)
         bench.time.set(wall: start)
-        let resumed = try await store.schedule(ScheduleRules.nightly, .resume)
+        let resumed = try await store.schedule(.nightly, .resume)
         #expect(resumed?.nextDue == start + .seconds(60))
     }
 
@@ -176,8 +175,7 @@ enum FiringRules {
     static func clockFarBehind(_ bench: Bench) async throws {
         let store = try await ScheduleRules.open(bench)
         let start = bench.time.now
-        try await store.schedule(
-            ScheduleRules.nightly, .put(ScheduleRules.schedule("0 * * * *", missed: .all), replacing: false))
+        try await store.schedule(.nightly, .put(.of("0 * * * *", missed: .all), replacing: false))
         for _ in 1...3 {
             bench.time.advance(by: .seconds(3600))
             _ = try await store.fire()
@@ -187,7 +185,7 @@ enum FiringRules {
         _ = try await store.fire()
         bench.time.set(wall: start + .seconds(3 * 3600 + 1800))
         #expect(try await store.fire() == start + .seconds(4 * 3600))
-        let record = try await store.schedules(ScheduleRules.nightly).first
+        let record = try await store.schedules(.nightly).first
         #expect(record?.firedCount == 3 && record?.missedCount == 0)
         #expect(try await store.totals().enqueued == 3)
     }
@@ -195,47 +193,46 @@ enum FiringRules {
     static func oneIsMadeGood(_ bench: Bench) async throws {
         let store = try await ScheduleRules.open(bench)
         let start = bench.time.now
-        try await store.schedule(ScheduleRules.nightly, .put(ScheduleRules.schedule("0 * * * *"), replacing: false))
+        try await store.schedule(.nightly, .put(.of("0 * * * *"), replacing: false))
         bench.time.advance(by: .seconds(5 * 3600 + 120))
         #expect(try await store.take(10).count == 1)
-        let record = try await store.schedules(ScheduleRules.nightly).first
+        let record = try await store.schedules(.nightly).first
         #expect(record?.firings.map(\.due) == [start + .seconds(5 * 3600)])
         #expect(record?.missedCount == 4)
         #expect(record?.nextDue == start + .seconds(6 * 3600))
         // One that is in time stands for all that were missed.
         bench.time.set(wall: start + .seconds(9 * 3600 + 30))
         #expect(try await store.take(10).count == 1)
-        #expect(try await store.schedules(ScheduleRules.nightly).first?.missedCount == 7)
+        #expect(try await store.schedules(.nightly).first?.missedCount == 7)
     }
 
     static func missedIsSkipped(_ bench: Bench) async throws {
         let store = try await ScheduleRules.open(bench)
         let start = bench.time.now
-        try await store.schedule(
-            ScheduleRules.nightly, .put(ScheduleRules.schedule("0 * * * *", missed: .skip), replacing: false))
+        try await store.schedule(.nightly, .put(.of("0 * * * *", missed: .skip), replacing: false))
         bench.time.set(wall: start + .seconds(3600 + 60))
         #expect(try await store.take(10).count == 1, "A minute is not too late.")
         bench.time.set(wall: start + .seconds(2 * 3600 + 61))
         #expect(try await store.take(10).isEmpty)
-        let record = try await store.schedules(ScheduleRules.nightly).first
+        let record = try await store.schedules(.nightly).first
         #expect(record?.missedCount == 1 && record?.nextDue == start + .seconds(3 * 3600))
     }
 
     static func allAreMadeGood(_ bench: Bench) async throws {
         let store = try await ScheduleRules.open(bench)
         let start = bench.time.now
-        var all = ScheduleRules.schedule("0 * * * *", missed: .all)
+        var all = Schedule.of("0 * * * *", missed: .all)
         all.window = .seconds(3 * 3600)
-        try await store.schedule(ScheduleRules.nightly, .put(all, replacing: false))
+        try await store.schedule(.nightly, .put(all, replacing: false))
         bench.time.set(wall: start + .seconds(10 * 3600))
         #expect(try await store.take(100).count == 4)
-        let record = try await store.schedules(ScheduleRules.nightly).first
+        let record = try await store.schedules(.nightly).first
         #expect(record?.firings.map(\.due) == [10, 9, 8, 7].map { start + .seconds($0 * 3600) })
         #expect(record?.missedCount == 6)
         // More than one transaction takes: all of them all the same.
         all.spec = "* * * * *"
         all.window = .seconds(86_400)
-        try await store.schedule(ScheduleRules.nightly, .put(all, replacing: true))
+        try await store.schedule(.nightly, .put(all, replacing: true))
         bench.time.advance(by: .seconds(250 * 60))
         _ = try await store.fire()
         #expect(try await store.drain().count == 250)
@@ -243,8 +240,7 @@ enum FiringRules {
 
     static func overlapIsSkipped(_ bench: Bench) async throws {
         let store = try await ScheduleRules.open(bench)
-        try await store.schedule(
-            ScheduleRules.nightly, .put(ScheduleRules.schedule("* * * * *", key: "nightly"), replacing: false))
+        try await store.schedule(.nightly, .put(.of("* * * * *", key: "nightly"), replacing: false))
         bench.time.advance(by: .seconds(60))
         let first = try await store.takeOne()
         bench.time.advance(by: .seconds(60))
@@ -253,10 +249,8 @@ enum FiringRules {
         bench.time.advance(by: .seconds(60))
         #expect(try await store.take(10).count == 1)
         #expect(
-            try await store.schedules(ScheduleRules.nightly).first?.firings.map(\.outcome) == [
-                .enqueued, .skipped, .enqueued,
-            ])
-        #expect(try await store.schedules(ScheduleRules.nightly).first?.firedCount == 2)
+            try await store.schedules(.nightly).first?.firings.map(\.outcome) == [.enqueued, .skipped, .enqueued])
+        #expect(try await store.schedules(.nightly).first?.firedCount == 2)
     }
 
     static func fullQueue(_ bench: Bench) async throws {
@@ -267,25 +261,24 @@ enum FiringRules {
         ] {
             try await store.configure(.jobs, .set(.steady(1, policy)))
             if try await store.depths().ready == 0 { try await store.put("one") }
-            try await store.schedule(ScheduleRules.nightly, .put(ScheduleRules.schedule("* * * * *"), replacing: true))
+            try await store.schedule(.nightly, .put(.of("* * * * *"), replacing: true))
             bench.time.advance(by: .seconds(60))
             _ = try await store.fire()
-            #expect(try await store.schedules(ScheduleRules.nightly).first?.firings.first?.outcome == outcome)
+            #expect(try await store.schedules(.nightly).first?.firings.first?.outcome == outcome)
             #expect(try await store.depths().ready == 1)
         }
         await expect(.queueFull) {
             try await store.configure(.jobs, .set(.steady(1, .fail)))
-            return try await store.schedule(ScheduleRules.nightly, .run)
+            return try await store.schedule(.nightly, .run)
         }
     }
 
     static func firingsKept(_ bench: Bench) async throws {
         let store = try await ScheduleRules.open(bench)
-        try await store.schedule(
-            ScheduleRules.nightly, .put(ScheduleRules.schedule("* * * * *", missed: .all), replacing: false))
+        try await store.schedule(.nightly, .put(.of("* * * * *", missed: .all), replacing: false))
         bench.time.advance(by: .seconds(60 * 130))
         _ = try await store.fire()
-        let record = try await store.schedules(ScheduleRules.nightly).first
+        let record = try await store.schedules(.nightly).first
         #expect(record?.firedCount == 130)
         #expect(record?.firings.count == Limits.firingsKeptMax)
         #expect(record?.firings.first?.due == bench.time.now)

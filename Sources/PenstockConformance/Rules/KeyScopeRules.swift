@@ -196,9 +196,9 @@ enum KeyScopeRules {
     static func schedules(_ bench: Bench) async throws {
         let store = try await ScheduleRules.open(bench)
         func put(_ key: UniqueKey) async throws {
-            var schedule = ScheduleRules.schedule("* * * * *")
+            var schedule = Schedule.of("* * * * *")
             schedule.message.uniqueKey = key
-            let made = try await store.schedule(ScheduleRules.nightly, .put(schedule, replacing: true))
+            let made = try await store.schedule(.nightly, .put(schedule, replacing: true))
             #expect(made?.schedule.message.uniqueKey == key)
         }
         try await put(UniqueKey("k", scope: .period(.seconds(150))))
