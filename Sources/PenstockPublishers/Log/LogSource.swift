@@ -50,12 +50,7 @@ final class LogSource<Input: Sendable, Failure: Error>: Subscriber, @unchecked S
             }
             if let ending { waiter.resume(returning: ending) }
         }
-        do {
-            try await feed.finish()
-            return ending
-        } catch {
-            return .broken(error)
-        }
+        return await feed.finish(ending)
     }
 
     /// Ends it, the first time that it is called, and lets go of upstream.

@@ -69,11 +69,14 @@ package final class LogFeed<Element: Sendable>: Sendable {
         }
     }
 
-    /// Returns when everything that was handed over is committed.
-    ///
-    /// - Throws: why it could not be written.
-    package func finish() async throws {
-        try await wait(.forAll)
+    /// Returns when everything that was handed over is committed: `ending`, or why it could not be written.
+    package func finish(_ ending: LogEnding) async -> LogEnding {
+        do {
+            try await wait(.forAll)
+            return ending
+        } catch {
+            return .broken(error)
+        }
     }
 
     /// Returns when everything is done that was asked of the log before, by whomever in this process.

@@ -42,11 +42,6 @@ enum SequenceSource {
             request?(1)
         }
         await upstream.closeIfNeeded()
-        do {
-            try await feed.finish()
-            return ending
-        } catch {
-            return .broken(error)
-        }
+        return await feed.finish(ending)
     }
 }
