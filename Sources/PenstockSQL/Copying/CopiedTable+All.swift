@@ -24,15 +24,13 @@ extension CopiedTable {
             "scheduled", of: ofMessage("scheduled"),
             [
                 "sequence": .sequence, "queue_id": .queue, "due_at": .integer, "priority": .integer,
-                "attempt": .integer,
-                "forgiven": .integer, "marks": .integer,
+                "attempt": .integer, "forgiven": .integer, "marks": .integer,
             ]),
         CopiedTable(
             "blocked", of: ofQueueAndMessage("blocked"),
             [
                 "queue_id": .queue, "group_key": .text, "priority": .integer, "sequence": .sequence,
-                "attempt": .integer,
-                "forgiven": .integer, "marks": .integer,
+                "attempt": .integer, "forgiven": .integer, "marks": .integer,
             ]),
         CopiedTable(
             "ready",
