@@ -200,7 +200,7 @@ import Testing
         // At least so often, whatever is committed meanwhile.
         for _ in 1...5 {
             #expect(try await isRungFor())
-            #expect(ear.watch.untilLook() <= ChangeWatcher.pace)
+            #expect(ear.watch.untilLook <= ChangeWatcher.pace)
         }
         #expect(try await heir.reclaim() == Reclaimed(fromDeadWorkers: 1))
         #expect(try await isRungFor(), "There is work, and that is news.")
@@ -223,7 +223,7 @@ import Testing
             try await wakeups.waitForWaiters()
             ear.watch.look()
             try await waiter.value
-            #expect(ear.watch.untilLook() <= ChangeWatcher.pace)
+            #expect(ear.watch.untilLook <= ChangeWatcher.pace)
             if number == 0 { try await heir.configure(.mail, .create(QueuePolicy(), ifAbsent: false)) }
         }
         ear.watch.end()

@@ -9,10 +9,8 @@ extension Request {
     ///
     /// - Parameter thing: what it is to be, for the sentence that says why it is none.
     /// - Throws: a problem with status 400 or 413.
-    func json<Value: Decodable>(
-        _ type: Value.Type, as thing: String, bytesMax: Int = Bounds.bodyBytesMax
-    ) async throws -> Value {
-        try await jsonAsWritten(type, as: thing, bytesMax: bytesMax).value
+    func json<Value: Decodable>(_ type: Value.Type, as thing: String) async throws -> Value {
+        try await jsonAsWritten(type, as: thing).value
     }
 
     /// The body as JSON, and as it was written: what is enqueued keeps all digits of its numbers.

@@ -111,7 +111,7 @@ package final class ChangeListener: Sendable {
 
         private func run(_ watcher: ChangeWatcher, _ notifications: Notifications, _ stopped: Int32) {
             while true {
-                if watcher.untilLook() <= .zero {
+                if watcher.untilLook <= .zero {
                     // It is heard once and then no more until the next look, however much is written. Before the look,
                     // so that what is written after it is heard.
                     watchWrites(notifications)
@@ -121,7 +121,7 @@ package final class ChangeListener: Sendable {
                     pollfd(fd: notifications.descriptor, events: Int16(POLLIN), revents: 0),
                     pollfd(fd: stopped, events: Int16(POLLIN), revents: 0),
                 ]
-                let pause = watcher.isAttending ? .zero : watcher.untilLook()
+                let pause = watcher.isAttending ? .zero : watcher.untilLook
                 if poll(&waited, 2, pause > .zero ? Int32(pause / .milliseconds(1)) + 1 : 0) < 0 { continue }
                 if waited[1].revents != 0 { return }
                 if waited[0].revents != 0 {

@@ -61,7 +61,7 @@ package final class ChangeWatcher {
     }
 
     /// How long to sleep before the next look; zero or less when it is due.
-    package func untilLook(at now: ContinuousClock.Instant = .now) -> Duration { nextLook - now }
+    package var untilLook: Duration { nextLook - .now }
 
     /// A process has rung.
     package func hear() {

@@ -118,9 +118,9 @@ package struct FiringPlan: Equatable, Sendable {
 
 extension Schedule {
     /// Checks everything, the spec and the zone included, and reads the zone.
-    package func validated(now: Timestamp, zones: ZoneFolder = .system) throws(PenstockError) -> Zone {
+    package func validated(now: Timestamp) throws(PenstockError) -> Zone {
         try validate(now: now)
         _ = try ScheduleSpec(spec)
-        return try zones.zone(ZoneName(zone))
+        return try ZoneFolder.system.zone(ZoneName(zone))
     }
 }
