@@ -89,8 +89,9 @@ public final class EventBus: Sendable {
     ///   - bufferLength: how many events ``replay(count:_:)`` can give, in all processes. The log keeps
     ///     ``backlogOnStore`` more, for subscribers that are behind. `nil`: as many as the bus was told before, or
     ///     ``bufferLengthDefault`` for a new one. Opening forgets nothing. What is beyond a smaller one and
-    ///     ``backlogOnStore`` is forgotten from the next event on, and within a minute where a worker or a server runs; a
-    ///     subscription that is further behind misses it.
+    ///     ``backlogOnStore`` is forgotten from the next event on, and within a minute where a worker or a server runs. While
+    ///     a named subscription is further behind than that, the bus keeps as many as before (``bufferLength`` tells), until it is
+    ///     opened with a smaller one again or ``setBufferLength(_:)`` is called.
     ///   - onFailure: told of what goes wrong where nobody waits for it. The store's logger is told as well.
     /// - Throws: `PenstockError` with code `invalidInput` for a name or number that cannot be; what the store throws.
     public static func open(

@@ -31,7 +31,9 @@ final class LogBuffer: Sendable {
         let queue = try await store.queue(name.text, create: false)
         let known = Self.length(by: try await queue.status().policy.retention)
         let buffer = LogBuffer(queue, length: known, types)
-        if let length, length != known { try await buffer.keep(length, truncating: false) }
+        guard let length, length != known else { return buffer }
+        if length < known, try await buffer.isNeeded(beyond: length + EventBus.backlogOnStore) { return buffer }
+        try await buffer.keep(length, truncating: false)
         return buffer
     }
 
@@ -55,8 +57,7 @@ final class LogBuffer: Sendable {
     }
 
     /// - Parameter truncating: whether what is beyond the buffer goes at once, unless that becomes larger. A program that says how many it
-    ///   wants as it opens the bus takes nothing at once from subscriptions that are behind; those that are further behind than that and the
-    ///   backlog lose the rest to retention.
+    ///   wants as it opens the bus takes nothing from subscriptions that are behind.
     private func keep(_ length: Int, truncating: Bool) async throws {
         try await writer.inTurn { [queue] in
             var before = length
@@ -71,6 +72,16 @@ final class LogBuffer: Sendable {
             ).hasMore {}
         }
         knownLength.withLock { $0 = length }
+    }
+
+    /// Whether a named subscription has still to come to an event that is not one of the last `count`.
+    private func isNeeded(beyond count: Int) async throws -> Bool {
+        let cursors = try await queue.storage.status(of: queue.name).cursors.filter { !$0.name.isOfSettings }
+        guard let furthestBehind = cursors.map(\.sequence).min() else { return false }
+        let kept = try await beginning(ofLast: count).place.sequence
+        if furthestBehind >= kept { return false }
+        let next = try await queue.storage.log(LogQuery(queue: queue.name, .after(furthestBehind), limit: 1))
+        return next.records.first.map { $0.sequence <= kept } ?? false
     }
 
     private static func check(_ length: Int) throws(PenstockError) {
@@ -95,10 +106,11 @@ final class LogBuffer: Sendable {
         }
     }
 
-    /// The place before the oldest event that the bus keeps now, and the end.
-    private func beginning() async throws -> LogBeginning {
+    /// The place before the oldest of the last `count` events, or of those that the bus keeps now, and the end.
+    private func beginning(ofLast count: Int? = nil) async throws -> LogBeginning {
         var (beginning, left) = try await writer.inTurn { [queue] in
-            let length = Self.length(by: try await queue.status().policy.retention)
+            let length =
+                if let count { count } else { Self.length(by: try await queue.status().policy.retention) }
             let last = min(length, Limits.rowsMax)
             let page = try await queue.storage.log(LogQuery(queue: queue.name, .last(last), limit: 1))
             return (LogBeginning(page), length - last)

@@ -109,6 +109,27 @@ import Testing
         #expect(try await EventBus.open(in: the.store).bufferLength == 2)
     }
 
+    @Test func aSmallerLengthWaitsForWhoIsFurtherBehindThanItReaches() async throws {
+        let count = EventBus.backlogOnStore + 10
+        let bus = try await EventBus.open(in: the.store, bufferLength: 100)
+        _ = bus.subscribe(Placed.self, named: "mailer")
+        await bus.flush()
+        for number in 1..<count { bus << Placed(id: number) }
+        await bus.flush()
+        let next = try await EventBus.open(in: the.otherProcess(), bufferLength: 2)
+        #expect(next.bufferLength == 100)
+        try await next.send(Placed(id: count))
+        var iterator = next.subscribe(Placed.self, named: "mailer").makeAsyncIterator()
+        for number in 1...count {
+            let event = try #require(try await iterator.next())
+            #expect(event.event.id == number)
+            if number == count { try await event.settle() }
+        }
+        #expect(try await the.store.storage.status(of: nil).cursors.map(\.missed) == [0])
+        // The subscription has had everything, and needs no more than the smaller one.
+        #expect(try await EventBus.open(in: the.store, bufferLength: 2).bufferLength == 2)
+    }
+
     /// The first ones are forgotten between the look at the end and the first page.
     @Test(.inMemory) func aLongReplayMissesNothingThatIsKept() async throws {
         let (length, sent) = (Limits.rowsMax + 20, Limits.rowsMax + 60)
