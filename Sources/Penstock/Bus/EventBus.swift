@@ -15,8 +15,8 @@ internal import Synchronization
 /// - What one task or thread does with the bus happens in that order: a subscription gets what is sent after it, and not
 ///   what was sent before.
 /// - A subscription lasts until it is cancelled or its token or sequence is let go. Then its handler is released.
-/// - Everything is bounded in number. Events that are on their way into a store, or in a bus in memory, have no bound in
-///   bytes. Subscribers share what is kept of events; a slow one holds nobody back.
+/// - Everything is bounded in number, and events that are on their way into a store in bytes as well; events in a bus in memory
+///   are not. Subscribers share what is kept of events; a slow one holds nobody back.
 ///
 /// In memory, events stay what they are and are never decoded. A subscriber that is more than the bus's `backlog` behind
 /// goes on with what is left.
@@ -35,8 +35,10 @@ public final class EventBus: Sendable {
     public static var bufferLengthDefault: Int { 10_000 }
     /// How many events the log of a bus on a store keeps beyond its buffer, for subscribers that are behind.
     public static var backlogOnStore: Int { 1024 }
-    /// How many events may be on their way into a store that were handed over with `<<`. Their bytes have no bound together.
+    /// How many events may be on their way into a store that were handed over with `<<`.
     public static var handedOverMax: Int { 10_000 }
+    /// Bytes of those events as JSON, but for the one that exceeds them: 64 MiB.
+    public static var handedOverBytesMax: Int { 64 * 1024 * 1024 }
 
     /// Where the events are.
     enum Place: Sendable {
@@ -142,8 +144,8 @@ extension EventBus {
     /// On a store it will be sent after everything that this caller has sent or handed over before, and many go in one
     /// transaction. It is on its way, and not yet on record: it is lost when the process is killed before
     /// ``flush()`` or a later ``send(_:)`` returns. Closing the store writes what was handed over. An event that cannot be
-    /// encoded or written, or that finds ``handedOverMax`` others on their way, is not sent, and `onFailure` is told. Of an error with code `outcomeUnknown`
-    /// nobody knows whether it was.
+    /// encoded or written, or that finds ``handedOverMax`` others or ``handedOverBytesMax`` bytes of them on their way, is not sent,
+    /// and `onFailure` is told. Of an error with code `outcomeUnknown` nobody knows whether it was.
     public static func << (bus: EventBus, event: some Event) {
         do {
             switch bus.place {
@@ -152,8 +154,9 @@ extension EventBus {
                 buffer.publish(event)
             case .log(let buffer):
                 let known = try bus.types.register(type(of: event))
-                try buffer.writer.handOver(try bus.message(of: event, known), limit: handedOverMax) {
-                    [failures = bus.failures] result in
+                try buffer.writer.handOver(
+                    try bus.message(of: event, known), limit: handedOverMax, bytesLimit: handedOverBytesMax
+                ) { [failures = bus.failures] result in
                     if case .failure(let error) = result { failures.report(.handOver, known.name, nil, error) }
                 }
             }

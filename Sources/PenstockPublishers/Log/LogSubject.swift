@@ -1,4 +1,3 @@
-internal import Dispatch
 internal import Penstock
 internal import PenstockCore
 internal import Synchronization
@@ -6,7 +5,7 @@ internal import Synchronization
 /// A replay subject whose memory is a log.
 ///
 /// What is sent is handed to the log in the order of the calls, and is on its way when `send` returns. A sender that
-/// is faster than the log waits, at a bound of values and not of bytes. What cannot be stored ends the subject in this
+/// is faster than the log waits, at a bound of values and of their bytes. What cannot be stored ends the subject in this
 /// process with the error.
 final class LogSubject<Output: Sendable>: Sendable {
     /// Why the subject is over in this process: the end of what feeds the log, so that subscribers first get what is in it.
@@ -31,7 +30,7 @@ final class LogSubject<Output: Sendable>: Sendable {
     }
 
     private let replay: LogReplay<Output>
-    private let room = DispatchSemaphore(value: Limits.stagedCountMax)
+    let room = SenderRoom()
     private let breakdown = Breakdown()
 
     init(bufferSize: Int, in log: Queue<Output>, onMissed: @escaping @Sendable (Int) -> Void) {
@@ -46,14 +45,18 @@ final class LogSubject<Output: Sendable>: Sendable {
 
     func send(_ value: Output) {
         guard breakdown.failure == nil else { return }
-        if room.wait(timeout: .now()) == .timedOut { StreamExecutor.wait { room.wait() } }
+        room.enter()
+        var bytes = 0
         do {
-            try replay.post(value) { result in
-                self.room.signal()
+            let message = try replay.message(of: value)
+            bytes = message.payload.count
+            room.add(bytes: bytes)
+            try replay.post(message) { [bytes] result in
+                self.room.leave(bytes: bytes)
                 if case .failure(let error) = result { self.refused(error) }
             }
         } catch {
-            room.signal()
+            room.leave(bytes: bytes)
             breakdown.come(error)
         }
     }

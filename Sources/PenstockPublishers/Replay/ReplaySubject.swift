@@ -63,7 +63,8 @@ public final class ReplaySubject<Output, Failure: Error>: Subject {
     /// was completed stays so.
     ///
     /// - `send` hands a value to the log, in the order of the calls; subscribers get it when it is committed. The
-    ///   thread that sends waits only while `Limits.stagedCountMax` values are on their way, however large they are.
+    ///   thread that sends waits only while `Limits.stagedCountMax` values, or `Limits.stagedBytesMax` bytes of them, are on
+    ///   their way.
     /// - Each subscriber has its own place in the log: a slow one loses nothing, and holds nobody back. Values that
     ///   the queue's retention forgot before a subscriber came to them are counted by `onMissed`.
     /// - A failure is kept as a ``/Penstock/RecordedFailure``.

@@ -1,3 +1,4 @@
+import Foundation
 import PenstockCombine
 import PenstockTestKit
 import Testing
@@ -35,6 +36,28 @@ import Testing
         #expect(late.values == [2])
         #expect(late.failure is EncodingError)
         try await process.crash()
+    }
+
+    @Test func aSenderWaitsAtTheBoundOfBytes() async throws {
+        let storage = InterleavedStore(InMemoryStore())
+        let goOn = Tally()
+        let store = PenstockStore(storage)
+        let log = try await store.queue("log", of: String.self)
+        let subject = LogSubject(bufferSize: 0, in: log, onMissed: { _ in })
+        // What is sent counts until the store has answered.
+        storage.afterNext(.append) { _ in try await goOn.wait(for: 1) }
+        let large = String(repeating: "x", count: Limits.stagedBytesMax / 2)
+        for _ in 1...2 { subject.send(large) }
+        let sent = Tally()
+        Thread.detachNewThread {
+            subject.send("small")
+            sent.add()
+        }
+        try await eventually { subject.room.waitingCount == 1 }
+        goOn.add()
+        try await sent.wait(for: 1)
+        try await eventually { try await store.list(MessageQuery(queue: log.name)).count == 3 }
+        try await store.close()
     }
 
     /// The subject and the log hold a subscription until it ends, as those of Combine do.

@@ -4,7 +4,7 @@ internal import Synchronization
 /// Where a source puts its values, so that they come into a log in its order: many at a time, and a bounded number that
 /// is not committed yet.
 package final class LogFeed<Element: Sendable>: Sendable {
-    /// How many values may be under way. Their bytes have no bound together.
+    /// How many values may be under way. ``take(_:)`` waits as well while they have `Limits.stagedBytesMax` bytes.
     package static var underWayMax: Int { 256 }
 
     private enum Wait {
@@ -15,6 +15,7 @@ package final class LogFeed<Element: Sendable>: Sendable {
 
     private struct State {
         var underWay = 0
+        var bytes = 0
         var failure: (any Error)?
         var waiting: [(wait: Wait, waiter: Waiter<Void>)] = []
 
@@ -22,7 +23,7 @@ package final class LogFeed<Element: Sendable>: Sendable {
         func answer(to wait: Wait) -> Result<Void, any Error>? {
             if let failure { return .failure(failure) }
             return switch wait {
-            case .forRoom: underWay < underWayMax ? .success(()) : nil
+            case .forRoom: underWay < underWayMax && bytes < Limits.stagedBytesMax ? .success(()) : nil
             case .forAll: underWay == 0 ? .success(()) : nil
             case .forFailure: nil
             }
@@ -46,25 +47,28 @@ package final class LogFeed<Element: Sendable>: Sendable {
         try stage(element)
     }
 
-    /// Hands a value over at once. The caller sees to it that no more than ``underWayMax`` are under way.
+    /// Hands a value over at once, however large it is. The caller sees to it that no more than ``underWayMax`` are under way.
     ///
     /// - Parameter committed: called when the value is in the log, and not when it could not be written.
     /// - Throws: as ``take(_:)``.
     package func stage(_ element: Element, committed: @escaping @Sendable () -> Void = {}) throws {
         if let failure = state.withLock({ $0.failure }) { throw failure }
         state.withLock { $0.underWay += 1 }
+        var bytes = 0
         do {
             let message = try codec.message(of: element)
-            try writer.handOver(message, limit: .max) { result in
+            bytes = message.payload.count
+            state.withLock { $0.bytes += message.payload.count }
+            try writer.handOver(message, limit: .max) { [bytes] result in
                 switch result {
                 case .success:
-                    self.settle(failure: nil)
+                    self.settle(bytes, failure: nil)
                     committed()
-                case .failure(let error): self.settle(failure: error)
+                case .failure(let error): self.settle(bytes, failure: error)
                 }
             }
         } catch {
-            settle(failure: error)
+            settle(bytes, failure: error)
             throw error
         }
     }
@@ -94,9 +98,10 @@ package final class LogFeed<Element: Sendable>: Sendable {
         }
     }
 
-    private func settle(failure: (any Error)?) {
+    private func settle(_ bytes: Int, failure: (any Error)?) {
         let answers = state.withLock { state in
             state.underWay -= 1
+            state.bytes -= bytes
             if state.failure == nil { state.failure = failure }
             let asked = state.waiting.map { (wait: $0.wait, waiter: $0.waiter, answer: state.answer(to: $0.wait)) }
             state.waiting = asked.filter { $0.answer == nil && !$0.waiter.isOver }.map { ($0.wait, $0.waiter) }

@@ -66,15 +66,22 @@ package final class LogReplay<Element: Sendable>: Sendable {
         LogDelivery(subscribe(), receive: receive, complete: complete)
     }
 
-    /// Hands a value over, to be appended after everything that was handed over before. The caller bounds how many
-    /// wait.
+    /// The message that a value is in the log.
+    ///
+    /// - Throws: what the codec throws.
+    package func message(of element: Element) throws -> NewMessage {
+        try log.codec.message(of: element)
+    }
+
+    /// Hands a value's message over, to be appended after everything that was handed over before. The caller bounds how many
+    /// wait, and how many bytes of them.
     ///
     /// - Parameter answer: told what came of it. Nothing else is written until it returns.
-    /// - Throws: what the codec throws, and `invalidInput`. Then `answer` is not called.
+    /// - Throws: `invalidInput`. Then `answer` is not called.
     package func post(
-        _ element: Element, _ answer: @escaping @Sendable (Result<Receipt, any Error>) -> Void
+        _ message: NewMessage, _ answer: @escaping @Sendable (Result<Receipt, any Error>) -> Void
     ) throws {
-        try writer.handOver(log.codec.message(of: element), limit: .max, answer)
+        try writer.handOver(message, limit: .max, answer)
     }
 
     /// Ends the log for good, after everything that was handed over before.

@@ -12,7 +12,7 @@ struct LogStaging: Sendable {
     struct Append: Sendable {
         var name: Name
         var message: NewMessage
-        /// Whether nobody waits for the answer, so that the number of these has a bound.
+        /// Whether nobody waits for the answer, so that the number of these has a bound, and so have their bytes.
         var isHandedOver: Bool
         var answer: Answer
     }
@@ -37,6 +37,8 @@ struct LogStaging: Sendable {
     private var namesGiven: Name = 0
     /// Messages that wait, or are being written, and that nobody waits for.
     private(set) var handedOver = 0
+    /// Bytes of the payloads of these.
+    private(set) var handedOverBytes = 0
 
     /// A name that no other append has.
     mutating func newName() -> Name {
@@ -46,8 +48,11 @@ struct LogStaging: Sendable {
 
     /// - Returns: for each of these whether the caller has to begin to work off the line.
     mutating func add(_ append: Append) -> Bool {
-        if append.isHandedOver { handedOver += 1 }
         let bytes = append.message.payload.count
+        if append.isHandedOver {
+            handedOver += 1
+            handedOverBytes += bytes
+        }
         let isFull = gathered.count == Self.batchCountMax || gatheredBytes + bytes > Self.batchBytesMax
         if isFull { closeGathered() }
         gathered.append(append)
@@ -95,7 +100,7 @@ struct LogStaging: Sendable {
     /// Takes back an append that nobody has begun with.
     mutating func withdraw(_ name: Name) -> Append? {
         guard let append = withdrawFromGathered(name) ?? withdrawFromLine(name) else { return nil }
-        if append.isHandedOver { handedOver -= 1 }
+        answered([append])
         return append
     }
 
@@ -128,6 +133,9 @@ struct LogStaging: Sendable {
 
     /// These were answered.
     mutating func answered(_ appends: [Append]) {
-        handedOver -= appends.count { $0.isHandedOver }
+        for append in appends where append.isHandedOver {
+            handedOver -= 1
+            handedOverBytes -= append.message.payload.count
+        }
     }
 }

@@ -48,20 +48,25 @@ final class LogWriter: Sendable {
     ///
     /// - Parameters:
     ///   - limit: how many may wait that were handed over.
+    ///   - bytesLimit: how many bytes of payloads these may have, but for the one that exceeds them.
     ///   - answer: told what came of it, on the writer's task. Nothing else happens there until it returns.
     /// - Throws: `invalidInput`; `queueFull` when so many wait already. Then `answer` is not called.
-    func handOver(_ message: NewMessage, limit: Int, _ answer: @escaping LogStaging.Answer) throws {
+    func handOver(
+        _ message: NewMessage, limit: Int, bytesLimit: Int = .max, _ answer: @escaping LogStaging.Answer
+    ) throws {
         try check(message)
         var isFull = false
         add({ staging in
-            isFull = staging.handedOver >= limit
+            isFull = staging.handedOver >= limit || staging.handedOverBytes >= bytesLimit
             if isFull { return nil }
             let name = staging.newName()
             return staging.add(.init(name: name, message: message, isHandedOver: true, answer: answer))
         })
         if isFull {
             throw PenstockError(
-                .queueFull, "\(limit) messages for the log '\(name)' wait to be written; await some of them.")
+                .queueFull,
+                "\(limit) messages for the log '\(name)', or \(bytesLimit) bytes of them, wait to be written; await some of them."
+            )
         }
     }
 

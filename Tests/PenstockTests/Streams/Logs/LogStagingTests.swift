@@ -55,9 +55,9 @@ import Testing
         var staging = LogStaging()
         let first = append(&staging, "a").name
         let second = append(&staging, "b", isHandedOver: true).name
-        #expect(staging.handedOver == 1)
+        #expect(staging.handedOver == 1 && staging.handedOverBytes == 1)
         #expect(staging.withdraw(second)?.name == second)
-        #expect(staging.handedOver == 0)
+        #expect(staging.handedOver == 0 && staging.handedOverBytes == 0)
         #expect(staging.withdraw(second)?.name == nil)
         #expect(text(staging.next()) == "a")
         #expect(staging.withdraw(first)?.name == nil)
@@ -66,11 +66,12 @@ import Testing
     @Test func handedOverOnesCountUntilTheyAreAnswered() {
         var staging = LogStaging()
         _ = append(&staging, "a", isHandedOver: true)
-        _ = append(&staging, "b", isHandedOver: true)
+        _ = append(&staging, "bcd", isHandedOver: true)
+        _ = append(&staging, "e")
         guard case .append(let appends) = staging.next() else { return }
-        #expect(staging.handedOver == 2)
+        #expect(staging.handedOver == 2 && staging.handedOverBytes == 4)
         staging.answered(appends)
-        #expect(staging.handedOver == 0)
+        #expect(staging.handedOver == 0 && staging.handedOverBytes == 0)
     }
 
     @Test func whatIsTakenBackLeavesTheOrderOfTheRest() {
