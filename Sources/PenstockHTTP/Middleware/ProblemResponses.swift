@@ -19,7 +19,18 @@ package struct ProblemResponses: RouterMiddleware {
         for (name, value) in Self.defaults where response.headers[name] == nil { response.headers[name] = value }
         if request.headers[.connection] == "close" { response.headers[.connection] = "close" }
         // The answer to HEAD has no body, whoever made it: the client would take its bytes for the next answer.
-        return request.method == .head ? response.createHeadResponse() : response
+        return request.method == .head ? Self.head(of: response) : response
+    }
+
+    /// The answer to HEAD. Of a body that is written as it comes Hummingbird has said that it has no bytes.
+    private static func head(of response: Response) -> Response {
+        var head = response.createHeadResponse()
+        if response.headers[.contentLength] == "0", response.headers[.contentType] != nil {
+            head.headers[.contentLength] = nil
+            // As the answer to GET has it; MessageFraming sees to it that no chunk follows.
+            head.headers[.transferEncoding] = "chunked"
+        }
+        return head
     }
 
     /// What a client is told of an error. One that is the server's is logged.

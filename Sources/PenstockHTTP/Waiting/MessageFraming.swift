@@ -9,6 +9,7 @@ import NIOHTTP1
 /// - A request says once which host it is meant for (RFC 9112, 3.2), or not at all: where names count, ``HostCheck`` asks for one, and
 ///   clients at a socket of this machine have none to say.
 /// - A client of HTTP/1.0 knows no chunks: the end of its connection is the end of the answer.
+/// - The answer to HEAD ends with its head, also where that says that the answer to GET comes in chunks (RFC 9112, 6.3).
 ///
 /// SwiftNIO's decoder refuses a request that has a length and chunks.
 final class MessageFraming: ChannelDuplexHandler {
@@ -22,6 +23,8 @@ final class MessageFraming: ChannelDuplexHandler {
     /// Whether the last request that came is one of HTTP/1.0, after which nothing is read.
     private var isOld = false
     private var unanswered = UnansweredRequests()
+    /// Whether the answer that is written is one to HEAD that says so: of others the encoder behind this says that they come in chunks.
+    private var endsWithHead = false
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         if isOver { return }
@@ -40,13 +43,18 @@ final class MessageFraming: ChannelDuplexHandler {
 
     func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
         switch unwrapOutboundIn(data) {
-        case .head(var head) where isOld && unanswered.count <= 1:
+        case .head(var head):
+            endsWithHead = head.headers.contains(name: "transfer-encoding")
+            guard isOld, unanswered.count <= 1 else { return context.write(data, promise: promise) }
             head.version = .http1_0
             head.headers.replaceOrAdd(name: "connection", value: "close")
+            head.headers.remove(name: "transfer-encoding")
             context.write(wrapOutboundOut(.head(head)), promise: promise)
         case .end:
             unanswered.answered()
-            context.write(data, promise: promise)
+            // The encoder would write a last chunk for the end.
+            let part = endsWithHead ? wrapOutboundOut(.body(.byteBuffer(ByteBuffer()))) : data
+            context.write(part, promise: promise)
         default: context.write(data, promise: promise)
         }
     }

@@ -53,6 +53,24 @@ import Testing
         }
     }
 
+    /// A length of 0 would be that of an answer to GET without a body.
+    @Test(arguments: ["1.0", "1.1"]) func theAnswerToHeadSaysNoLengthOfAStream(_ version: String) async throws {
+        try await TestServer.inMemory { server in
+            let client = try server.client()
+            let next = "GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+            try client.send(
+                "HEAD /v1/queues/q/log HTTP/\(version)\r\nHost: localhost\r\n\r\n" + (version == "1.1" ? next : ""))
+            let answers = try await client.receive()
+            let end = try #require(answers.firstRange(of: "\r\n\r\n"))
+            let (head, rest) = (answers[..<end.lowerBound].lowercased(), answers[end.upperBound...])
+            #expect(head.hasPrefix("http/\(version) 200 ") && !head.contains("content-length"), "\(head)")
+            #expect(head.contains("content-type: application/x-ndjson"), "\(head)")
+            #expect(head.contains("transfer-encoding: chunked") == (version == "1.1"), "\(head)")
+            // The next answer begins where this one ends, or the connection has ended.
+            #expect(version == "1.1" ? rest.hasPrefix("HTTP/1.1 200 ") : rest.isEmpty, "\(rest)")
+        }
+    }
+
     @Test(arguments: ["1.0", "1.1"])
     func whereNamesCountOneIsAskedFor(_ version: String) async throws {
         try await TestServer.inMemory { server in
