@@ -96,6 +96,7 @@ extension Timestamp {
 @_exported public import struct PenstockCore.Schedule
 @_exported public import enum PenstockCore.ScheduleChange
 @_exported public import struct PenstockCore.ScheduleName
+@_exported public import struct PenstockCore.ScheduleQuery
 @_exported public import struct PenstockCore.ScheduleRecord
 @_exported public import enum PenstockCore.Selection
 @_exported public import struct PenstockCore.SequenceNumber

@@ -53,6 +53,14 @@ extension MessageStore {
     /// A quarter of a second.
     public var lookInterval: Duration { .milliseconds(250) }
 
+    /// A part of all that there are. For stores that cannot read them by pages, as those at a server.
+    public func schedules(page query: ScheduleQuery) async throws -> [ScheduleRecord] {
+        try query.validate()
+        let all = try await schedules(nil)
+        let rest = query.after.map { after in all.drop { $0.name <= after } } ?? all[...]
+        return Array(rest.prefix(query.limit))
+    }
+
     /// What ``status(of:)`` says.
     public func storeMove() async throws -> StoreMove? { try await status(of: nil).move }
 

@@ -15,4 +15,26 @@ extension MessageStore {
             if query.end == .last { query.preceding = next } else { query.after = next }
         } while next != nil && query.limit > 0
     }
+
+    /// Up to `limit` schedules, by name, that come after `name` and that somebody may see; fewer also when their payloads have more than
+    /// ``Limits/logPageBytesMax`` bytes.
+    ///
+    /// - Returns: also whether there are more.
+    package func schedules(
+        after name: ScheduleName?, limit: Int, where isShown: @Sendable (ScheduleRecord) -> Bool = { _ in true }
+    ) async throws -> (records: [ScheduleRecord], isMore: Bool) {
+        var records: [ScheduleRecord] = []
+        var bytes = 0
+        // One more than is given tells whether that was all.
+        var query = ScheduleQuery(after: name, limit: min(limit, Limits.rowsMax - 1) + 1)
+        while case let page = try await schedules(page: query), let last = page.last {
+            for record in page where isShown(record) {
+                if records.count == limit || bytes > Limits.logPageBytesMax { return (records, true) }
+                records.append(record)
+                bytes += record.schedule.message.payload.count
+            }
+            query.after = last.name
+        }
+        return (records, false)
+    }
 }

@@ -1,9 +1,8 @@
 /// Where messages live. One store serves many processes; every rule here holds between them.
 ///
-/// The protocol is narrow and takes batches, so that a store can make one transaction out of many calls. Each call
-/// happens as a whole or not at all, and is visible to every other process when it returns, unless it says otherwise.
-/// A store decides nothing about a message's life: ``Lifecycle`` does. One conformance suite, the product
-/// PenstockConformance, says all of this in tests, and every store runs it.
+/// The protocol is narrow and takes batches, so that a store can make one transaction out of many calls. Each call happens as a whole or
+/// not at all, and is visible to every other process when it returns, unless it says otherwise. A store decides nothing about a message's
+/// life: ``Lifecycle`` does. One conformance suite, the product PenstockConformance, says all of this in tests, and every store runs it.
 ///
 /// Everything throws ``PenstockError``, or `CancellationError` when the calling task is cancelled before the call
 /// took effect. After an error the call has changed nothing, unless it says otherwise; after `outcomeUnknown` nobody knows
@@ -79,14 +78,12 @@ public protocol MessageStore: Sendable {
         _ messages: [NewMessage], to queue: QueueName, unless cursor: CursorName?, durability: Durability
     ) async throws -> [Receipt]
 
-    /// Reads a page of a queue's log: its messages in the order of acceptance, whatever became of them. Everything
-    /// in the answer is of one moment. Changes nothing.
+    /// Reads a page of a queue's log: its messages in the order of acceptance, whatever became of them, all of one moment. Changes nothing.
     ///
     /// - Throws: `unknownQueue`; `invalidInput`.
     func log(_ query: LogQuery) async throws -> LogPage
 
-    /// Places, moves or removes a cursor of a queue's log. Pruning counts, for each cursor, the messages that it
-    /// forgets before the cursor has gone past them.
+    /// Places, moves or removes a cursor of a queue's log. Pruning counts for each cursor the messages that it forgets ahead of it.
     ///
     /// - Returns: the cursor as it is then, or as it was before it was removed; `nil` when there was none to remove.
     /// - Throws: `unknownQueue`; `unknownCursor` when there is none to advance; `invalidInput`, also when the place is
@@ -145,12 +142,10 @@ public protocol MessageStore: Sendable {
     /// - Parameters:
     ///   - name: the limit's name.
     ///   - count: how many messages of all those queues may be leased at the same time; `nil` removes the limit.
-    /// - Throws: `unknownLimit` when there is none to remove; `illegalTransition` when queues share the one to remove;
-    ///   `invalidInput`.
+    /// - Throws: `unknownLimit` when there is none to remove; `illegalTransition` when queues share the one to remove; `invalidInput`.
     func setLimit(_ name: LimitName, to count: Int?) async throws
 
-    /// When the first message of a queue expires that waits; `nil` when none does. A producer that waits for room looks again then.
-    /// Changes nothing.
+    /// When the first message of a queue that waits expires; `nil` when none does. A producer that waits for room looks again then. Changes nothing.
     func nextExpiry(of queue: QueueName) async throws -> Timestamp?
 
     /// Reads the limits that queues share, by name. Changes nothing.
@@ -213,6 +208,11 @@ public protocol MessageStore: Sendable {
     ///
     /// - Throws: `unknownSchedule` when `name` is given and there is none.
     func schedules(_ name: ScheduleName?) async throws -> [ScheduleRecord]
+
+    /// Reads a page of schedules, by name, without their firings. Changes nothing.
+    ///
+    /// - Throws: `invalidInput`.
+    func schedules(page query: ScheduleQuery) async throws -> [ScheduleRecord]
 
     /// Enqueues what the schedules of all queues have to enqueue now. A claim does so for its own queue.
     ///

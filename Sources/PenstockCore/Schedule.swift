@@ -208,3 +208,25 @@ public struct ScheduleRecord: Sendable {
         self.firings = firings
     }
 }
+
+/// Which schedules to read.
+public struct ScheduleQuery: Sendable {
+    /// Only those whose name comes after this one, in the order of bytes: the cursor to page with.
+    public var after: ScheduleName?
+    /// How many at most, up to ``Limits/rowsMax``. A page is also shorter when its payloads have more than ``Limits/logPageBytesMax``
+    /// bytes, but has at least one schedule if there is one: the page behind the last one is empty.
+    public var limit: Int
+
+    /// Makes a query for one page.
+    public init(after: ScheduleName? = nil, limit: Int = 100) {
+        self.after = after
+        self.limit = limit
+    }
+
+    /// Throws ``PenstockError`` with code `invalidInput` when the limit is out of its range.
+    public func validate() throws(PenstockError) {
+        try require(
+            (1...Limits.rowsMax).contains(limit),
+            "A query gives 1 to \(Limits.rowsMax) schedules (rowsMax), not \(limit).")
+    }
+}

@@ -103,12 +103,24 @@ package final class SQLiteReader: SQLReading {
     /// Reads schedules, as ``MessageStore/schedules(_:)`` says. A file of an older schema has none.
     package func schedules(_ name: ScheduleName?) async throws -> [ScheduleRecord] {
         try await snapshots.read { connection in
-            guard try connection.first(Self.findSchedules, read: { _ in true }) == true else {
+            guard try Self.hasSchedules(connection) else {
                 if let name { throw PenstockError.unknown(name) }
                 return []
             }
             return try Scheduling.records(name, connection)
         }
+    }
+
+    /// Reads a page of schedules. A file of an older schema has none.
+    package func schedules(page query: ScheduleQuery) async throws -> [ScheduleRecord] {
+        try query.validate()
+        return try await snapshots.read { connection in
+            try Self.hasSchedules(connection) ? Scheduling.records(page: query, connection) : []
+        }
+    }
+
+    private static func hasSchedules(_ connection: Connection) throws -> Bool {
+        try connection.first(findSchedules, read: { _ in true }) == true
     }
 
     /// Lets go of the file. Waits for nobody.

@@ -44,6 +44,22 @@ import Testing
         try await store.close()
     }
 
+    @Test("A page of schedules ends where their payloads are large")
+    func largePage() async throws {
+        let (store, _) = try await open()
+        let message = NewMessage(payload: [UInt8](repeating: 1, count: Limits.logPageBytesMax + 1))
+        for name in ["a", "b", "c"] {
+            let schedule = Schedule(queue: jobs, spec: "@yearly", message: message)
+            try await store.schedule(ScheduleName(name), .put(schedule, replacing: false))
+        }
+        #expect(try await store.schedules(page: ScheduleQuery()).map(\.name.text) == ["a"])
+        let (records, isMore) = try await store.schedules(after: ScheduleName("a"), limit: 9)
+        #expect(records.map(\.name.text) == ["b"] && isMore)
+        let last = try await store.schedules(after: ScheduleName("b"), limit: 9)
+        #expect(last.records.map(\.name.text) == ["c"] && !last.isMore)
+        try await store.close()
+    }
+
     @Test("Totals that were written by hand stop no firing")
     func wrongTotals() async throws {
         let (store, pool) = try await open()

@@ -72,6 +72,13 @@ extension PenstockStore {
         try await storage.schedules(nil)
     }
 
+    /// A page of schedules by name, without their firings.
+    ///
+    /// - Throws: `PenstockError` with code `invalidInput`.
+    public func schedules(page query: ScheduleQuery) async throws -> [ScheduleRecord] {
+        try await storage.schedules(page: query)
+    }
+
     /// A schedule with its last firings.
     ///
     /// - Throws: `PenstockError` with code `unknownSchedule`.

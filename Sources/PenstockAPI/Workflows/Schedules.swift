@@ -21,10 +21,16 @@ struct Schedules: Sendable {
     }
 
     @Sendable private func list(_ request: Request, _ context: ServerContext) async throws -> Response {
-        _ = try QueryParameters(request, known: [])
-        try context.principal.require(.read)
-        let schedules = try await store.schedules().filter { context.principal.may(.read, $0.schedule.queue) }
-        return .json(.object(["schedules": .array(schedules.map(\.jsonWithoutPayload))]))
+        let parameters = try QueryParameters(request, known: ["after", "limit"])
+        let principal = context.principal
+        try principal.require(.read)
+        let found = try await store.storage.schedules(
+            after: try parameters.value("after") { name throws(PenstockError) in try ScheduleName(name) },
+            limit: try parameters.count("limit", in: Bounds.pageRange) ?? 100
+        ) { principal.may(.read, $0.schedule.queue) }
+        return .page(
+            "schedules", found.records.map(\.jsonWithoutPayload), next: found.records.last.map { .string($0.name.text) }
+        )
     }
 
     @Sendable private func show(_ request: Request, _ context: ServerContext) async throws -> Response {

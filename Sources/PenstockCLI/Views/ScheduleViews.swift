@@ -4,19 +4,19 @@ import PenstockFormats
 /// Schedules, for people.
 enum ScheduleTables {
     /// Schedules, and when they fire next.
-    static func list(_ schedules: [ScheduleRecord]) -> Table {
-        var table = Table([
+    static func list() -> Table {
+        Table([
             .text("SCHEDULE", widthMax: 40), .text("QUEUE", widthMax: 40), .text("SPEC"), .text("ZONE"), .text("NEXT"),
             .number("FIRED"), .number("MISSED"),
         ])
-        for record in schedules {
-            table.add([
-                Escape.text(record.name.text), Escape.text(record.schedule.queue.text),
-                Escape.text(record.schedule.spec),
-                Escape.text(record.schedule.zone), next(record), "\(record.firedCount)", "\(record.missedCount)",
-            ])
-        }
-        return table
+    }
+
+    /// Its row of a schedule.
+    static func listRow(_ record: ScheduleRecord) -> [String] {
+        [
+            Escape.text(record.name.text), Escape.text(record.schedule.queue.text), Escape.text(record.schedule.spec),
+            Escape.text(record.schedule.zone), next(record), "\(record.firedCount)", "\(record.missedCount)",
+        ]
     }
 
     /// Everything about one schedule.

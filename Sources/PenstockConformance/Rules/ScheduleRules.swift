@@ -17,6 +17,7 @@ enum ScheduleRules {
         "goes by the clocks of its zone": zones,
         "its message is what was asked for, and may be put off": message,
         "rings when it is made": rings,
+        "is read by pages": pages,
         "checks its input": checksInput,
     ]
 

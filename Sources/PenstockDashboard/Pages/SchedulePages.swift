@@ -6,6 +6,8 @@ import PenstockHTTP
 
 /// `/schedules`: what is enqueued again and again, and when.
 struct SchedulePages {
+    private static let rowCountMax = 100
+
     func add(to routes: Routes) {
         routes.get("/schedules", list)
         routes.get("/schedules/:schedule", show)
@@ -16,9 +18,13 @@ struct SchedulePages {
     }
 
     @Sendable private func list(_ visit: Visit) async throws -> Response {
-        _ = try visit.query([])
-        let records = try await visit.site.store.storage.schedules(nil).filter { visit.mayRead($0.schedule.queue) }
-        let fields: Fields = ["rows": records.map { row($0, visit) }, "hasRows": !records.isEmpty]
+        let after = try visit.query(["after"]).value("after") { name throws(PenstockError) in try ScheduleName(name) }
+        let (records, isMore) = try await visit.site.store.storage.schedules(after: after, limit: Self.rowCountMax) {
+            visit.mayRead($0.schedule.queue)
+        }
+        var fields: Fields = ["rows": records.map { row($0, visit) }, "hasRows": !records.isEmpty]
+        if after != nil { fields["first"] = "/schedules" }
+        if isMore, let last = records.last { fields["more"] = Link.page("/schedules", ["after": last.name.text]) }
         return visit.page("schedules", "Schedules", in: .schedules, following: .all, fields)
     }
 

@@ -7,7 +7,7 @@ extension ScheduleRecord {
     /// The schedule as JSON without its firings, which a list does not read.
     package var jsonOfList: JSONValue { json(payload: .payload(schedule.message.payload), withFirings: false) }
 
-    /// The same without the payload, of which it says how large it is: an answer has all schedules, and each payload may be large.
+    /// The same without the payload, of which it says how large it is: an answer has many schedules, and each payload may be large.
     package var jsonWithoutPayload: JSONValue {
         json(
             payload: .init(key: "payloadBytes", value: .integer(schedule.message.payload.count)), withFirings: false)

@@ -45,6 +45,22 @@ package enum Scheduling {
         return try connection.all(selectAll, read: ScheduleRow.init).map { $0.record([]) }
     }
 
+    /// A page of schedules by name.
+    package static func records(page query: ScheduleQuery, _ connection: Connection) throws -> [ScheduleRecord] {
+        let statement = try connection.statement(selectAfter)
+        defer { statement.reset() }
+        statement.bind(query.after?.text ?? "", at: 1)
+        statement.bind(Int64(query.limit), at: 2)
+        var records: [ScheduleRecord] = []
+        var bytes = 0
+        while bytes <= Limits.logPageBytesMax, try statement.step() {
+            let record = try ScheduleRow(statement).record([])
+            bytes += record.schedule.message.payload.count
+            records.append(record)
+        }
+        return records
+    }
+
     private static func record(_ name: ScheduleName, _ connection: Connection) throws -> ScheduleRecord? {
         guard let row = try row(name, connection) else { return nil }
         let firings = try connection.all(selectFirings, .integer(row.id)) { found in
@@ -121,6 +137,10 @@ package enum Scheduling {
         "SELECT \(ScheduleRow.columns) FROM \(ScheduleRow.tables) WHERE schedule.name = ?1")
     private static let selectAll = Query(
         "SELECT \(ScheduleRow.columns) FROM \(ScheduleRow.tables) ORDER BY schedule.name")
+    private static let selectAfter = Query(
+        """
+        SELECT \(ScheduleRow.columns) FROM \(ScheduleRow.tables) WHERE schedule.name > ?1 ORDER BY schedule.name LIMIT ?2
+        """)
     private static let selectFirings = Query(
         "SELECT due, fired_at, outcome, sequence FROM penstock_firing WHERE schedule_id = ?1 ORDER BY due DESC")
     private static let insert = Query(

@@ -21,6 +21,12 @@ extension SQLStore {
         try await core.read { connection in try Scheduling.records(name, connection) }
     }
 
+    /// Reads a page of schedules, as ``MessageStore/schedules(page:)`` says, in one snapshot that writers do not wait for.
+    public func schedules(page query: ScheduleQuery) async throws -> [ScheduleRecord] {
+        try query.validate()
+        return try await core.read { connection in try Scheduling.records(page: query, connection) }
+    }
+
     /// Fires what is due, as ``MessageStore/fire()`` says, in steps, each a transaction of its own. When nothing is due, this is
     /// one read. Once in an hour, and when the clock was set, it looks whether what was reckoned still holds.
     public func fire() async throws -> Timestamp? {

@@ -188,6 +188,11 @@ extension ForwardingStore {
     }
 
     /// Hands the call on.
+    public func schedules(page query: ScheduleQuery) async throws -> [ScheduleRecord] {
+        try await pass(.schedules) { try await base.schedules(page: query) }
+    }
+
+    /// Hands the call on.
     public func fire() async throws -> Timestamp? {
         try await pass(.fire) { try await base.fire() }
     }

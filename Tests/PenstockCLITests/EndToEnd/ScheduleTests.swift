@@ -61,6 +61,25 @@ struct ScheduleTests {
         #expect(try await tool.succeed(["schedule", "list", "--json"]).objects().count == 1)
     }
 
+    @Test func aListThatIsCutSaysSo() async throws {
+        let tool = try await Tool.withQueue()
+        for name in ["a", "b", "c"] {
+            try await tool.succeed(["schedule", "add", name, "@daily", "--queue", "q", "x"])
+        }
+        for isJSON in [[], ["--json"]] {
+            let list = ["schedule", "list"] + isJSON
+            let cut = try await tool.succeed(list + ["--limit", "2"])
+            #expect(cut.errors == "penstock: There are more than these 2; use --limit or --after to see others.\n")
+            #expect(cut.lines.count == (isJSON.isEmpty ? 3 : 2))
+            #expect(try await tool.succeed(list + ["--limit", "2", "--after", "a"]).errors == "")
+            #expect(try await tool.succeed(list).errors == "")
+        }
+        #expect(
+            try await tool.succeed(["schedule", "list", "--after", "b", "--json"]).objects().map { $0["schedule"].text }
+                == ["c"])
+        try await tool.fail(["schedule", "list", "--limit", "0"], with: 64, saying: "--limit is 1")
+    }
+
     @Test func aWorkerFiresWhatIsDue() async throws {
         let tool = try await Tool.withQueue()
         try await tool.succeed(["schedule", "add", "s", "@every 1s", "--queue", "q", "x"])

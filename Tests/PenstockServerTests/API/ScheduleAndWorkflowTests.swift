@@ -17,7 +17,7 @@ import Testing
             #expect(try await server.send("PUT", path, body).status == 200)
             let list = try await server.send("GET", "/v1/schedules").json()["schedules"] as? [[String: Any]]
             #expect(list?.map { $0["schedule"] as? String } == ["nightly"])
-            // Payloads may be large, and the list has all schedules.
+            // Payloads may be large, and the list has many schedules.
             #expect(list?.first?["payload"] == nil && list?.first?["payloadBytes"] as? Int == 10)
             #expect(try await server.send("POST", "\(path)/pause").json()["isPaused"] as? Bool == true)
             #expect(try await server.send("POST", "\(path)/resume").json()["isPaused"] as? Bool == false)
@@ -27,6 +27,35 @@ import Testing
             #expect(try await server.send("DELETE", path).status == 204)
             #expect(try await server.send("GET", path).status == 404)
             #expect(try await server.send("POST", "\(path)/run").status == 404)
+        }
+    }
+
+    /// A page has what its token may see, however much lies between.
+    @Test func schedulesComeByPages() async throws {
+        let tokens = try Tokens("all 0123456789abcdef-all read\nteam 0123456789abcdef-team read mail")
+        let store = PenstockStore(TestDatabase().open())
+        let (mail, other) = (try await store.queue("mail"), try await store.queue("other"))
+        for name in ["a", "d"] { try await mail.schedule(name, "@daily", [1]) }
+        for name in ["b", "c", "e"] { try await other.schedule(name, "@daily", [1]) }
+        try await TestServer.run(store: store, tokens: tokens) { server in
+            func page(_ token: String, _ query: String) async throws -> (names: [String], next: String?) {
+                let answer = try await server.send(
+                    "GET", "/v1/schedules?\(query)", headers: ["Authorization": "Bearer 0123456789abcdef-\(token)"]
+                ).json()
+                let schedules = answer["schedules"] as? [[String: Any]] ?? []
+                return (schedules.compactMap { $0["schedule"] as? String }, answer["next"] as? String)
+            }
+            let first = try await page("all", "limit=2")
+            #expect(first.names == ["a", "b"] && first.next == "b")
+            #expect(try await page("all", "limit=9&after=b").names == ["c", "d", "e"])
+            #expect(try await page("team", "limit=2").names == ["a", "d"])
+            let end = try await page("team", "limit=1&after=d")
+            #expect(end.names.isEmpty && end.next == nil)
+            let token = ["Authorization": "Bearer 0123456789abcdef-all"]
+            for query in ["limit=0", "limit=1001", "after=", "last=3"] {
+                #expect(
+                    try await server.send("GET", "/v1/schedules?\(query)", headers: token).status == 400, "\(query)")
+            }
         }
     }
 

@@ -81,6 +81,23 @@ import Testing
         }
     }
 
+    @Test func schedulesAreShownByPages() async throws {
+        let store = PenstockStore(TestDatabase().open())
+        let queue = try await store.queue("q")
+        for number in 100...200 { try await queue.schedule("s\(number)", "@daily", [1]) }
+        try await TestServer.run(store: store) { server in
+            let first = try await server.page("/schedules").text
+            #expect(first.contains(">s199</a>") && !first.contains(">s200</a>"))
+            #expect(first.contains("href=\"/schedules?after=s199\" rel=\"next\""), "\(first)")
+            let last = try await server.page("/schedules?after=s199").text
+            #expect(last.contains(">s200</a>") && !last.contains("rel=\"next\""), "\(last)")
+            #expect(last.contains("<a href=\"/schedules\">first</a>"), "\(last)")
+            let behind = try await server.page("/schedules?after=t").text
+            #expect(
+                behind.contains("There is no schedule here.") && !behind.contains("penstock schedule add"), "\(behind)")
+        }
+    }
+
     @Test(arguments: [
         ("/queues/none", "it has to be made first"), ("/workflows/none", "the page Workflows names"),
         ("/schedules/none", "the page Schedules names"),

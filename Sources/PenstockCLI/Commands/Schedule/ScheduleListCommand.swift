@@ -1,5 +1,6 @@
 import ArgumentParser
 import Penstock
+import PenstockCore
 import PenstockFormats
 
 /// `penstock schedule list`
@@ -10,17 +11,45 @@ struct ScheduleListCommand: AsyncParsableCommand {
         discussion: """
             EXAMPLES
               penstock schedule list
+              penstock schedule list --limit 20 --after nightly
               penstock schedule list --json | jq -r .nextDue
             """)
 
     @OptionGroup var fileOptions: FileOptions
     @OptionGroup var outputOptions: OutputOptions
 
+    @Option(help: .init("How many at most, by name.", valueName: "count"))
+    var limit = 1000
+
+    @Option(help: .init("Only those whose name comes after this one.", valueName: "name"), transform: Values.schedule)
+    var after: ScheduleName?
+
+    func validate() throws {
+        try Bounds.check(limit, 1...Int.max, "--limit")
+    }
+
     @MainActor func run() async throws {
+        let output = Output()
         try await fileOptions.file.look { store in
-            let schedules = try await store.schedules()
-            try Output().show(
-                schedules.map(\.jsonOfList), or: ScheduleTables.list(schedules).lines, isJSON: outputOptions.isJSON)
+            var (shown, place, isMore) = (0, after, true)
+            var table = ScheduleTables.list()
+            while isMore, shown < limit {
+                let page = try await store.storage.schedules(after: place, limit: limit - shown)
+                for record in page.records {
+                    if outputOptions.isJSON {
+                        try output.line(record.jsonOfList)
+                    } else {
+                        table.add(ScheduleTables.listRow(record))
+                    }
+                }
+                shown += page.records.count
+                (place, isMore) = (page.records.last?.name, page.isMore)
+            }
+            if !outputOptions.isJSON { try output.table(table) }
+            try output.flush()
+            if isMore {
+                ErrorOutput.line("penstock: There are more than these \(limit); use --limit or --after to see others.")
+            }
         }
     }
 }
