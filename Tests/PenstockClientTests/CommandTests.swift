@@ -114,6 +114,22 @@ import Testing
         try await store.close()
     }
 
+    /// Workers are of all queues, and none is told to it: that none lives is not known.
+    @Test func aTokenForSomeQueuesCannotCountWorkers() async throws {
+        let folder = TemporaryFolder()
+        let socket = folder.file("s")
+        let store = try await PenstockStore.open(path: folder.file("queue.db"))
+        _ = try await store.queue("mail")
+        let tokens = try Tokens("some 0123456789abcdef-some read mail\nall 0123456789abcdef-all read")
+        let server = try await TestServer.start(store, at: .unix(path: socket), tokens: tokens)
+        let (there, check) = ("unix:\(socket)", ["check", "mail", "--min-workers", "1"])
+        #expect(try await end(check, there, token: "0123456789abcdef-some") == 3)
+        #expect(try await end(["check", "mail"], there, token: "0123456789abcdef-some", isSilent: true) == 0)
+        #expect(try await end(check, there, token: "0123456789abcdef-all", isSilent: true) == 2)
+        await server.stop()
+        try await store.close()
+    }
+
     private func run(_ arguments: [String], _ db: String) async throws -> String {
         let result = try await Subprocess.run(
             .path(FilePath(BuiltPrograms.path("penstock"))), arguments: Arguments(arguments),

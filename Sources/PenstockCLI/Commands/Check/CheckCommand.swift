@@ -97,14 +97,22 @@ struct CheckCommand: AsyncParsableCommand {
         let output = Output()
         do {
             if let server { return try await say(of: server, on: output) }
-            let (status, now) = try await fileOptions.file.look(queue: queue) { store in
+            let (status, now, tellsWorkers) = try await fileOptions.file.look(queue: queue) { store in
+                let status = try await store.storage.status(of: queue)
+                let tellsWorkers = minWorkers == nil ? true : try await Self.tellsWorkers(store, status)
                 // Ages are by the clock that the store goes by, which may be a server's.
-                (try await store.storage.status(of: queue), store.time.now)
+                return (status, store.time.now, tellsWorkers)
             }
             guard minWorkers == nil || status.knowsWorkers else {
                 throw Failure(
                     .unknown,
                     "A standby does not see which workers live; leave out --min-workers, or check that at the primary.")
+            }
+            guard tellsWorkers else {
+                throw Failure(
+                    .unknown,
+                    "The server tells this token nothing of workers; use one that may read all queues, or leave out --min-workers."
+                )
             }
             let report = CheckReport(status, bounds, now: now)
             try say(report, status, on: output)
@@ -119,6 +127,19 @@ struct CheckCommand: AsyncParsableCommand {
             try output.line("PENSTOCK UNKNOWN - \(CheckReport.withoutBars(Escape.line(failure.message)))")
             try output.flush()
             throw Failure(.unknown, "")
+        }
+    }
+
+    /// Whether there are as many workers as the status has. A server tells a token for some queues of none, as workers are of all queues,
+    /// and nothing of limits, which are of all queues as well.
+    private static func tellsWorkers(_ store: PenstockStore, _ status: StoreStatus) async throws -> Bool {
+        guard status.workers.isEmpty else { return true }
+        do {
+            _ = try await store.storage.limits()
+            return true
+        } catch let error as PenstockError {
+            // A file of an older schema, say, may have no limits.
+            return error.code != .forbidden
         }
     }
 
