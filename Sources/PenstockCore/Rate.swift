@@ -2,7 +2,8 @@
 ///
 /// A start is a claim: a message that is tried again, or comes back from a worker that died, starts again and counts again. In
 /// any window as long as the period there are at most `count + burst - 1` starts, whichever processes claim, and whatever is
-/// done to the wall clock meanwhile.
+/// done to the wall clock meanwhile, but for one thing: where it is set back between a claim and the moment at which the message is given
+/// back unbegun, one start more is possible.
 ///
 /// It is the generic cell rate algorithm (ITU-T I.371, the virtual scheduling algorithm): one number says when the next start
 /// would come if all came evenly, and a start conforms when it is not too early by more than a tolerance. What is particular
