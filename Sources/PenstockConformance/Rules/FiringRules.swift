@@ -157,7 +157,7 @@ enum FiringRules {
         for text in ["report", "other"] {
             let name = ScheduleName(stored: text)
             bench.time.set(wall: start)
-            var schedule = ScheduleRules.schedule("@every 60s")
+            var schedule = Schedule.of("@every 60s")
             schedule.ends = start + .seconds(600)
             try await store.schedule(name, .put(schedule, replacing: false))
             for now in [start + tenYears, start + .seconds(1200)] {

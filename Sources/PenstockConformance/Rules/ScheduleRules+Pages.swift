@@ -6,7 +6,7 @@ extension ScheduleRules {
     static func pages(_ bench: Bench) async throws {
         let store = try await open(bench)
         for name in ["b", "a", "d", "c"] {
-            try await store.schedule(ScheduleName(name), .put(schedule("* * * * *"), replacing: false))
+            try await store.schedule(ScheduleName(name), .put(.of("* * * * *"), replacing: false))
         }
         func names(after name: String? = nil, limit: Int) async throws -> [String] {
             let query = ScheduleQuery(after: name.map { ScheduleName(stored: $0) }, limit: limit)

@@ -242,14 +242,14 @@ enum ScheduleRules {
 
     static func expiresLate(_ bench: Bench) async throws {
         let store = try await open(bench)
-        var one = schedule("* * * * *")
+        var one = Schedule.of("* * * * *")
         one.message.expiry = .after(Limits.delayMax)
         one.jitter = Limits.scheduleJitterMax
-        try await store.schedule(nightly, .put(one, replacing: false))
+        try await store.schedule(.nightly, .put(one, replacing: false))
         for count: Int64 in 1...3 {
             bench.time.advance(by: .seconds(60))
             _ = try await store.fire()
-            let record = try #require(try await store.schedules(nightly).first)
+            let record = try #require(try await store.schedules(.nightly).first)
             #expect(record.firedCount == count && record.problem == nil)
         }
         #expect(try await store.depths() == .of(scheduled: 3))

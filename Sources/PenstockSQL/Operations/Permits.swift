@@ -41,7 +41,7 @@ enum Permits {
     static func free(of group: Group, _ connection: Connection) throws -> Int64 {
         let standing = try standing(of: 0, group, connection)
         if standing.isPaused || standing.hasBlocked || standing.isFull { return 0 }
-        return group.permitCount - (try given(of: group, connection))
+        return group.permitCount - (try given(of: group, upTo: group.permitCount, connection))
     }
 
     /// The message of a group with the lowest number that has a permit.

@@ -21,7 +21,9 @@ struct ScheduleListCommand: AsyncParsableCommand {
     @Option(help: .init("How many at most, by name.", valueName: "count"))
     var limit = 1000
 
-    @Option(help: .init("Only those whose name comes after this one.", valueName: "name"), transform: Values.schedule)
+    @Option(
+        help: .init("Only those whose name comes after this one.", valueName: "name"),
+        transform: { try ScheduleName($0) })
     var after: ScheduleName?
 
     func validate() throws {

@@ -50,7 +50,8 @@ import Testing
         await #expect(throws: CancellationError.self, "It waits, and is not under way.") { try await third.value }
         goOn.open()
         try await feed.take(value)
-        try await feed.finish()
+        let ending = await feed.finish(.finished)
+        if case .broken(let error) = ending { throw error }
         #expect(try await the.store.list(MessageQuery(queue: queue.name)).count == 3)
     }
 }
