@@ -125,6 +125,19 @@ import Testing
         #expect(lines.count { $0.hasPrefix("penstock_cursor_sequence{") } == PrometheusText.cursorCountMax)
     }
 
+    /// They would be readers that are behind for ever.
+    @Test func cursorsThatHoldSettingsAreLeftOut() throws {
+        let cursors = try ["a", CursorName.settingsPrefix + "1"].map {
+            CursorRecord(
+                queue: try QueueName("q"), name: try CursorName($0), sequence: SequenceNumber(7),
+                movedAt: Timestamp(microseconds: 0))
+        }
+        let lines = lines(StoreStatus(queues: [], workers: [], cursors: cursors))
+        #expect(lines.filter { $0.contains("cursor=") }.allSatisfy { $0.contains(#"cursor="a""#) })
+        #expect(lines.contains(#"penstock_cursor_sequence{queue="q",cursor="a"} 7"#))
+        #expect(lines.contains("penstock_metrics_cursors_omitted 0"))
+    }
+
     @Test func factsOfTheProcess() throws {
         var facts = ProcessFacts()
         facts.take(

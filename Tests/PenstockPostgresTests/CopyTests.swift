@@ -124,6 +124,19 @@ struct CopyTests {
         #expect(health.findings.filter { $0.severity != .note }.map(\.kind) == [.storeMoved])
     }
 
+    /// Nobody reads a log by a cursor that holds settings of its queue, so nothing that has ended is left for it.
+    @Test func whatHasEndedStaysWhereNobodyReadsTheLog() async throws {
+        let store = try await harness.openStore()
+        try await store.configure(jobs, .create(QueuePolicy(), ifAbsent: false))
+        let settings = CursorName(stored: CursorName.settingsPrefix + "1")
+        _ = try await store.moveCursor(settings, of: jobs, .place(after: nil))
+        _ = try await store.append([NewMessage(payload: [1])], to: jobs, unless: nil, durability: .processCrash)
+        #expect(try await store.copyForecast(withLog: false).map(\.total) == [0])
+        _ = try await store.moveCursor(CursorName(stored: "reader"), of: jobs, .place(after: SequenceNumber(0)))
+        #expect(try await store.copyForecast(withLog: false).map(\.total) == [1])
+        try await store.close()
+    }
+
     /// A process that dies behind any step is followed by one that goes on from there.
     @Test(arguments: 1...16) func nothingComesTwiceAndNothingIsLeftOut(_ steps: Int) async throws {
         struct Dead: Error {}

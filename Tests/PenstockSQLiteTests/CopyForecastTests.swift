@@ -10,14 +10,13 @@ import Testing
     let time = ManualTime()
     let folder = TemporaryFolder()
 
-    /// A queue that nobody reads, and one whose reader has not come to anything; in both, messages that have ended in each way, that
+    /// A queue that nobody reads, whose cursor holds settings, and one whose reader has not come to anything; in both, messages that have ended in each way, that
     /// wait, and one that expires in a second.
     private func fill(_ store: SQLiteStore) async throws {
         for queue in [QueueName.jobs, .mail] {
             try await store.configure(queue, .create(QueuePolicy(), ifAbsent: true))
-            if queue == .mail {
-                _ = try await store.moveCursor(CursorName(stored: "reader"), of: queue, .place(after: nil))
-            }
+            let cursor = CursorName(stored: queue == .mail ? "reader" : CursorName.settingsPrefix + "1")
+            _ = try await store.moveCursor(cursor, of: queue, .place(after: nil))
             let messages: [NewMessage] = [
                 .text("done"), .text("dead"), .text("cancelled"), .text("expired", expiry: .after(.seconds(1))),
                 .text("later", due: .after(.seconds(99))), .text("ready"),

@@ -89,15 +89,26 @@ enum CursorRules {
         let sequences = try await store.add("1", "2", "3", "4").map(\.sequence)
         try await store.moveCursor(mailer, of: .jobs, .place(after: sequences[1]))
         try await store.moveCursor(printer, of: .jobs, .place(after: SequenceNumber(0)))
+        // Nobody reads the log by a cursor that holds settings, so it misses nothing; "amazon-sqs" is the name of another reader.
+        for name in [CursorName.settingsPrefix + "1", "amazon-sqs"] {
+            try await store.moveCursor(CursorName(stored: name), of: .jobs, .place(after: SequenceNumber(0)))
+        }
         _ = try await store.prune(PruneRequest(queue: .jobs, retention: Retention(age: nil, count: 1)))
-        #expect(try await cursors(store) == ["mailer \(sequences[1]) 1", "printer 0 3"])
+        #expect(
+            try await cursors(store) == [
+                "amazon-sqs 0 3", "amazon-sqs.1 0 0", "mailer \(sequences[1]) 1", "printer 0 3",
+            ])
+        try await store.moveCursor(CursorName(stored: "amazon-sqs"), of: .jobs, .remove)
         // As an append makes room, it counts as well.
         let more = try await store.add("5", "6", "7", "8")
-        #expect(try await cursors(store) == ["mailer \(sequences[1]) 2", "printer 0 4"])
+        #expect(try await cursors(store) == ["amazon-sqs.1 0 0", "mailer \(sequences[1]) 2", "printer 0 4"])
         try await store.moveCursor(mailer, of: .jobs, .advance(to: more[3].sequence))
         try await store.moveCursor(printer, of: .jobs, .advance(to: more[1].sequence))
         _ = try await store.prune(PruneRequest(retention: Retention(age: nil, count: 0)))
-        #expect(try await cursors(store) == ["mailer \(more[3].sequence) 2", "printer \(more[1].sequence) 6"])
+        #expect(
+            try await cursors(store) == [
+                "amazon-sqs.1 0 0", "mailer \(more[3].sequence) 2", "printer \(more[1].sequence) 6",
+            ])
     }
 
     static func belongsToItsQueue(_ bench: Bench) async throws {

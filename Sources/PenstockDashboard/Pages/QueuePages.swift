@@ -51,7 +51,8 @@ struct QueuePages {
             "messagesLink": Link.page("/messages", ["queue": queue.text]),
             "deadLink": Link.page("/dead", ["queue": queue.text]),
             "logLink": "\(Link.queue(queue))/log",
-            "cursors": status.cursors.filter { $0.queue == queue }.map { cursor($0, visit.now) },
+            "cursors": status.cursors.filter { $0.queue == queue && !$0.name.isOfSettings }
+                .map { cursor($0, visit.now) },
         ]
         if visit.mayAct(.operate, queue) {
             fields["operate"] =

@@ -6,8 +6,8 @@ extension PrometheusText {
     /// Cursors with series of their own.
     package static let cursorCountMax = 500
 
-    /// Adds what `status` says of the store: of its queues, its workers and its cursors. It is what the file counts, so it is the
-    /// same whichever process says it, and goes on after a new start.
+    /// Adds what `status` says of the store: of its queues, its workers and the cursors by which logs are read. It is what the file
+    /// counts, so it is the same whichever process says it, and goes on after a new start.
     package mutating func add(_ status: StoreStatus) {
         let queues = QueueSeries(status.queues, countMax: Self.queueCountMax)
         add(depthsOf: queues)
@@ -24,7 +24,7 @@ extension PrometheusText {
             "penstock_store_moved", .gauge,
             "Whether the queues move to another store, or have moved there, and nothing is taken here: 1 or 0.")
         sample(status.move == nil ? 0 : 1)
-        add(status.cursors)
+        add(status.cursors.filter { !$0.name.isOfSettings })
         begin(
             "penstock_metrics_queues_omitted", .gauge,
             "Queues without series of their own, which are summed up as queue=\"\(QueueSeries.others)\".")

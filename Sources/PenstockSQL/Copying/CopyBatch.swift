@@ -75,7 +75,8 @@ struct CopyBatch: Sendable {
                 WHERE ended.queue_id = log.queue_id AND ended.sequence = log.sequence AND ended.state <> 'dead')
             OR EXISTS (SELECT 1 FROM penstock_task AS task WHERE task.sequence = log.sequence)
             OR EXISTS (SELECT 1 FROM penstock_cursor AS reader
-                WHERE reader.queue_id = log.queue_id AND reader.sequence < log.sequence))
+                WHERE reader.queue_id = log.queue_id AND reader.sequence < log.sequence
+                AND \(Cursors.isOfReader(name: "reader.name"))))
         """
     }
 

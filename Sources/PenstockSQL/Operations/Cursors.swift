@@ -86,7 +86,14 @@ enum Cursors {
         return try connection.all(selectOfQueue, .text(queue.text), read: read)
     }
 
-    /// Counts, for each cursor of a queue, those of `forgotten` that it had not gone past. They are in order.
+    /// Whether a log is read by the cursor of that name, in SQL: it is not by those of ``CursorName/isOfSettings``, which stay where
+    /// they were placed.
+    static func isOfReader(name: String) -> String {
+        let prefix = CursorName.settingsPrefix
+        return "substr(\(name), 1, \(prefix.utf8.count)) <> '\(prefix)'"
+    }
+
+    /// Counts, for each cursor of a queue by which its log is read, those of `forgotten` that it had not gone past. They are in order.
     package static func count(forgotten: [Int64], _ account: QueueAccount, in transaction: Transaction) throws {
         guard let last = forgotten.last else { return }
         let behind = try transaction.connection.all(selectBehind, .integer(account.id), .integer(last)) { row in
@@ -108,7 +115,9 @@ enum Cursors {
         FROM penstock_cursor AS cursor JOIN penstock_queue AS queue ON queue.id = cursor.queue_id
         """
     private static let selectBehind = Query(
-        "SELECT name, sequence FROM penstock_cursor WHERE queue_id = ?1 AND sequence < ?2")
+        """
+        SELECT name, sequence FROM penstock_cursor WHERE queue_id = ?1 AND sequence < ?2 AND \(isOfReader(name: "name"))
+        """)
     private static let countAll = Query("SELECT count(*) FROM penstock_cursor WHERE queue_id = ?1")
     private static let insert = Query(
         "INSERT INTO penstock_cursor (queue_id, name, sequence, note, moved_at) VALUES (?1, ?2, ?3, ?4, ?5)")

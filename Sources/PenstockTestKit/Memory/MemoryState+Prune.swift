@@ -27,10 +27,10 @@ extension MemoryState {
         return pruned
     }
 
-    /// Counts, for each cursor of a queue, those of `forgotten` that it has not gone past.
+    /// Counts, for each cursor of a queue by which its log is read, those of `forgotten` that it has not gone past.
     mutating func countMissed(_ forgotten: [SequenceNumber], in name: QueueName) {
         let own = forgotten.filter { messages[$0]?.queue == name }
-        for (cursor, record) in queues[name]?.cursors ?? [:] {
+        for (cursor, record) in queues[name]?.cursors ?? [:] where !cursor.isOfSettings {
             queues[name]?.cursors[cursor]?.missed += own.count { $0 > record.sequence }
         }
     }

@@ -85,6 +85,19 @@ import Testing
         #expect(try await store.storage.status(of: nil).cursors.isEmpty, "What was said of it goes with it.")
     }
 
+    /// It would be one that is behind for ever.
+    @Test func aQueuesNoteIsNotShownAsAReaderOfItsLog() async throws {
+        try await TestServer.run { server in
+            _ = try await server.sqsQueue("mail", ["DelaySeconds": "5"])
+            _ = try await server.store.storage.moveCursor(
+                CursorName("archive"), of: QueueName("mail"), .place(after: nil))
+            for path in ["/queues/mail", "/metrics"] {
+                let text = try await server.page(path).text
+                #expect(text.contains("archive") && !text.contains("amazon-sqs."), "\(path)")
+            }
+        }
+    }
+
     /// Whatever stands in the place of a queue's note: what cannot be is passed over, and nothing stops the server.
     @Test func ofANoteOnlyWhatCanBeIsRead() async throws {
         let store = PenstockStore(TestDatabase().open())
