@@ -12,17 +12,25 @@ final class MoveTasks: Sendable {
     struct MoveTask: Sendable {
         var source: QueueName
         var startedAt: Timestamp
+        /// How many messages waited when it began: those in the dead-letter queue, and the dead letters of its sources.
+        var toMoveCount = 0
         var movedCount = 0
         /// Queues that had no room for all of their letters, which stay where they are.
         var fullQueues: Set<QueueName> = []
+        /// Why other letters stay where they are.
+        var reasons: [String] = []
         /// Why it has ended half-way.
         var failure: String?
 
         /// Why not all letters were moved; `nil` when all were.
         var whyNotAll: String? {
-            if failure != nil || fullQueues.isEmpty { return failure }
-            let names = fullQueues.map { "'\($0)'" }.sorted().joined(separator: ", ")
-            return "Letters stay here, as there is no room for them in \(names)."
+            if let failure { return failure }
+            var sentences = reasons
+            if !fullQueues.isEmpty {
+                let names = fullQueues.map { "'\($0)'" }.sorted().joined(separator: ", ")
+                sentences.insert("Letters stay here, as there is no room for them in \(names).", at: 0)
+            }
+            return sentences.isEmpty ? nil : sentences.joined(separator: " ")
         }
     }
 
@@ -46,7 +54,7 @@ extension Call {
     private static let step = 100
     private static let lease = Duration.seconds(60)
     /// How many messages are held at most that are no dead letters, while those behind them are looked at.
-    private static let othersMax = 1000
+    static let othersMax = 1000
 
     /// Puts the dead letters back in line whose dead-letter queue this is. It has ended when it is answered.
     func startMessageMoveTask() async throws -> Response {
@@ -62,6 +70,10 @@ extension Call {
             throw Refusal("ResourceNotFoundException", "The queue '\(queue)' is the dead-letter queue of no other.")
         }
         try requireMayOperate(sources)
+        task.toMoveCount = ([settings.depths.waiting] + sources.map(\.depths.dead)).reduce(0) { sum, count in
+            let (more, overflow) = sum.addingReportingOverflow(count)
+            return overflow ? .max : more
+        }
         // Of one that fails half-way it is told what it has moved.
         defer { moves.add(task) }
         do {
@@ -106,7 +118,7 @@ extension Call {
                 if messages.isEmpty { break }
                 left -= messages.count
                 step = messages.map(\.lease)
-                let homes = try await homes(of: messages, among: sources)
+                let homes = try await homes(of: messages.map { PossibleLetter($0) }, among: sources)
                 var rooms = try await rooms(of: homes.values)
                 var settlements: [Settlement] = []
                 for message in messages {
@@ -138,6 +150,9 @@ extension Call {
                     untilExtended = Patience(Self.lease / 3, directory.time)
                 }
             }
+            if let why = try await whyLettersWait(after: task, of: sources, holding: others.count) {
+                task.reasons.append(why)
+            }
         } catch {
             try? await queues.giveBack(step + others)
             throw error
@@ -153,7 +168,18 @@ extension Call {
         let room = min(home.roomLeft, home.depths.dead)
         if room < home.depths.dead { task.fullQueues.insert(source) }
         if room > 0 {
-            task.movedCount += try await store.apply(.redrive, to: .queue(source, states: [.dead], limit: room))
+            let moved = try await store.apply(.redrive, to: .queue(source, states: [.dead], limit: room))
+            task.movedCount += moved
+            // Letters whose keys others hold are passed over; what is gone as well was brought over, or discarded, by somebody else.
+            if moved < room, let now = try await directory.find(source) {
+                let left = min(room - moved, now.depths.dead - (home.depths.dead - room))
+                if left > 0 {
+                    let letters = left == 1 ? "1 letter stays" : "\(left) letters stay"
+                    task.reasons.append(
+                        "\(letters) in '\(source)', as other messages there hold the unique key; wait until these have ended."
+                    )
+                }
+            }
         }
         directory.forget(source)
     }
@@ -173,8 +199,8 @@ extension Call {
     ///
     /// A producer can write any queue into a message's header, and so the message of which it is a copy says it. The header only
     /// counts where the log has forgotten that one.
-    private func homes(
-        of messages: [ClaimedMessage], among sources: [QueueName: QueueSettings]
+    func homes(
+        of messages: [PossibleLetter], among sources: [QueueName: QueueSettings]
     ) async throws -> [SequenceNumber: QueueSettings] {
         let origins = Array(Set(messages.compactMap(\.origin)))
         if origins.isEmpty { return [:] }
@@ -186,7 +212,7 @@ extension Call {
         for message in messages {
             guard let origin = message.origin else { continue }
             let home = queues[origin] ?? Envelope(message.headers).source.flatMap { try? QueueName($0) }
-            if let home { homes[message.lease.sequence] = sources[home] }
+            if let home { homes[message.sequence] = sources[home] }
         }
         return homes
     }
@@ -196,6 +222,7 @@ extension Call {
     /// - Returns: those that were not moved, as their queue refuses them. They stop no other.
     private func carryOut(_ settlements: [Settlement], of task: inout MoveTasks.MoveTask) async throws -> [Lease] {
         var full: Set<QueueName> = []
+        var reason: String?
         func settle(_ settlements: [Settlement]) async throws -> [Lease]? {
             do {
                 let results = try await store.settle(settlements)
@@ -206,6 +233,7 @@ extension Call {
             } catch let error as PenstockError
                 where [.invalidInput, .unknownQueue, .queueDeleting].contains(error.code)
             {
+                if settlements.count == 1 { reason = "A letter stays here that its queue refuses: \(error.message)" }
                 return nil
             }
         }
@@ -218,6 +246,7 @@ extension Call {
             refused += isForFull ? [settlement.lease] : try await settle([settlement]) ?? [settlement.lease]
         }
         task.fullQueues.formUnion(full)
+        if let reason, !task.reasons.contains(reason) { task.reasons.append(reason) }
         return refused
     }
 
@@ -227,11 +256,12 @@ extension Call {
         let limit = input.MaxResults ?? 1
         guard (1...10).contains(limit) else { throw Refusal.outOfRange("MaxResults", limit, 1...10) }
         let results = moves.of(queue, limit: limit).map { task in
+            let toMove = max(task.toMoveCount, task.movedCount)
             var members: [JSONValue.Member] = [
                 .init(key: "Status", value: .string(task.whyNotAll == nil ? "COMPLETED" : "FAILED")),
                 .init(key: "SourceArn", value: .string(arn(queue))),
                 .init(key: "ApproximateNumberOfMessagesMoved", value: .integer(task.movedCount)),
-                .init(key: "ApproximateNumberOfMessagesToMove", value: .integer(task.movedCount)),
+                .init(key: "ApproximateNumberOfMessagesToMove", value: .integer(toMove)),
                 .init(key: "StartedTimestamp", value: .integer(task.startedAt.microseconds / 1000)),
             ]
             if let why = task.whyNotAll { members.append(.init(key: "FailureReason", value: .string(why))) }

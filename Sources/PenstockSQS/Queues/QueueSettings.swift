@@ -6,6 +6,8 @@ struct QueueSettings: Sendable {
     var name: QueueName
     var policy: QueuePolicy
     var depths: Depths
+    /// Whether claims are refused for now.
+    var isPaused: Bool
     /// The newest note; `nil`: nobody has said anything.
     var version: NoteVersion?
     /// Older versions that are left.
@@ -17,6 +19,7 @@ struct QueueSettings: Sendable {
         name = status.name
         policy = status.policy
         depths = status.depths
+        isPaused = status.isPaused
         let versions = NoteVersion.all(
             in: cursors.filter { $0.queue == status.name }, isFifo: Self.isFifo(status.name, status.policy)
         ).sorted { $0.number < $1.number }

@@ -1,0 +1,120 @@
+import Foundation
+import Penstock
+import PenstockCore
+import PenstockTestKit
+import Testing
+
+@testable import PenstockSQS
+
+/// What a move task says of letters that it leaves where they are.
+@Suite struct SQSMoveTaskTests {
+    private let mail = QueueName(stored: "mail")
+    private let dead = QueueName(stored: "dead")
+
+    /// Calls `body` with a server on which two letters of the queue `mail` were brought into the queue `dead`, and wait there.
+    private func withTwoLetters(_ body: @escaping @Sendable (TestServer) async throws -> Void) async throws {
+        try await TestServer.run(store: PenstockStore(TestDatabase().open())) { server in
+            _ = try await server.sqsQueue("dead")
+            _ = try await server.sqsQueue("mail", withDeadLettersIn: "dead")
+            for body in ["1", "2"] { try await server.sqs("SendMessage", ["QueueUrl": "mail", "MessageBody": body]) }
+            try await server.sqsFail("mail")
+            #expect(try await server.sqsFail("dead").count == 2)
+            try await body(server)
+        }
+    }
+
+    private func move(from queue: String = "dead", _ server: TestServer) async throws -> [String: Any] {
+        let source = ["SourceArn": TestServer.arn(queue)]
+        try await server.sqs("StartMessageMoveTask", source)
+        let tasks = try await server.sqs("ListMessageMoveTasks", source)["Results"] as? [[String: Any]]
+        return try #require(tasks?.first)
+    }
+
+    private func waiting(_ server: TestServer, _ queue: QueueName) async throws -> Int? {
+        try await server.store.queues().first { $0.name == queue }?.depths.waiting
+    }
+
+    @Test func aPausedQueueGivesNoLetters() async throws {
+        try await withTwoLetters { server in
+            _ = try await server.store.storage.configure(dead, .pause)
+            let task = try await move(server)
+            #expect(task["Status"] as? String == "FAILED")
+            #expect((task["FailureReason"] as? String)?.contains("'dead' is paused") == true)
+            #expect(task["ApproximateNumberOfMessagesMoved"] as? Int == 0)
+            #expect(task["ApproximateNumberOfMessagesToMove"] as? Int == 2)
+            _ = try await server.store.storage.configure(dead, .resume)
+            let next = try await move(server)
+            #expect(next["Status"] as? String == "COMPLETED" && next["FailureReason"] == nil)
+            #expect(next["ApproximateNumberOfMessagesMoved"] as? Int == 2)
+            #expect(try await waiting(server, mail) == 2)
+        }
+    }
+
+    /// What has no letters is done, whatever may not start of it.
+    @Test func messagesThatAreNoLettersAreNotMissed() async throws {
+        try await TestServer.run(store: PenstockStore(TestDatabase().open())) { server in
+            _ = try await server.sqsQueue("dead")
+            _ = try await server.sqsQueue("mail", withDeadLettersIn: "dead")
+            try await server.sqs("SendMessage", ["QueueUrl": "dead", "MessageBody": "its own"])
+            _ = try await server.store.storage.configure(dead, .pause)
+            #expect(try await move(server)["Status"] as? String == "COMPLETED")
+        }
+    }
+
+    @Test func aRateKeepsLettersBack() async throws {
+        try await withTwoLetters { server in
+            var policy = try #require(try await server.store.queues().first { $0.name == dead }?.policy)
+            policy.rate = Rate(1, per: .seconds(86_400))
+            _ = try await server.store.storage.configure(dead, .set(policy, replacing: nil))
+            let task = try await move(server)
+            #expect(task["Status"] as? String == "FAILED")
+            #expect((task["FailureReason"] as? String)?.contains("rate or limit") == true)
+            #expect(task["ApproximateNumberOfMessagesToMove"] as? Int == 2)
+            #expect(try #require(try await waiting(server, dead)) > 0)
+        }
+    }
+
+    /// A message of its own goes nowhere, and a letter of the same group is behind it.
+    @Test func aLetterBehindAMessageThatStaysIsMissed() async throws {
+        try await TestServer.run(store: PenstockStore(TestDatabase().open())) { server in
+            let fifo = ["FifoQueue": "true", "ContentBasedDeduplication": "true"]
+            _ = try await server.sqsQueue("dead.fifo", fifo)
+            _ = try await server.sqsQueue("mail.fifo", withDeadLettersIn: "dead.fifo", fifo)
+            for (queue, body) in [("dead.fifo", "its own"), ("mail.fifo", "letter")] {
+                try await server.sqs(
+                    "SendMessage", ["QueueUrl": queue, "MessageBody": body, "MessageGroupId": "g"])
+            }
+            try await server.sqsFail("mail.fifo")
+            let own = try #require(try await server.sqsReceive("dead.fifo").first)
+            // Nothing else is there, so this look brings the letter.
+            #expect(try await server.sqsReceive("dead.fifo").isEmpty)
+            try await server.sqs(
+                "ChangeMessageVisibility",
+                ["QueueUrl": "dead.fifo", "ReceiptHandle": own.handle, "VisibilityTimeout": 0])
+            let task = try await move(from: "dead.fifo", server)
+            #expect(task["Status"] as? String == "FAILED")
+            #expect((task["FailureReason"] as? String)?.contains("their groups") == true)
+            #expect(task["ApproximateNumberOfMessagesMoved"] as? Int == 0)
+            #expect(try await waiting(server, QueueName(stored: "dead.fifo")) == 2)
+        }
+    }
+
+    /// It is still where it died, and does not go back in line beside the message that has its key by now.
+    @Test func aLetterWhoseKeyAnotherHoldsIsMissed() async throws {
+        try await TestServer.run(store: PenstockStore(TestDatabase().open())) { server in
+            _ = try await server.sqsQueue("dead")
+            _ = try await server.sqsQueue("mail", withDeadLettersIn: "dead")
+            let message = NewMessage(payload: Array("x".utf8), uniqueKey: UniqueKey("k"))
+            _ = try await server.store.storage.enqueue([message], to: mail, durability: .powerLoss)
+            try await server.sqsFail("mail")
+            try await server.sqs("SendMessage", ["QueueUrl": "mail", "MessageBody": "without a key"])
+            try await server.sqsFail("mail")
+            _ = try await server.store.storage.enqueue([message], to: mail, durability: .powerLoss)
+            let task = try await move(server)
+            #expect(task["Status"] as? String == "FAILED")
+            #expect((task["FailureReason"] as? String)?.hasPrefix("1 letter stays in 'mail'") == true)
+            #expect(task["ApproximateNumberOfMessagesMoved"] as? Int == 1)
+            #expect(task["ApproximateNumberOfMessagesToMove"] as? Int == 2)
+        }
+    }
+}
