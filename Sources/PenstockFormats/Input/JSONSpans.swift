@@ -1,3 +1,9 @@
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
 /// Where the values stand in a JSON text that a decoder has taken: what somebody has written is enqueued as it was written, with
 /// all digits of its numbers.
 package enum JSONSpans {
@@ -20,6 +26,26 @@ package enum JSONSpans {
     package static func elements(of array: ArraySlice<UInt8>) -> [ArraySlice<UInt8>]? {
         guard let inside = inside(array, UInt8(ascii: "["), UInt8(ascii: "]")) else { return nil }
         return inside.allSatisfy(isSpace) ? [] : parts(of: inside, at: UInt8(ascii: ","))
+    }
+
+    /// The members of an object of texts, in the order in which they are written, also those whose names a dictionary would take for one;
+    /// `nil` when it is none.
+    package static func texts(of object: ArraySlice<UInt8>) -> [(name: String, value: String)]? {
+        guard let inside = inside(object, UInt8(ascii: "{"), UInt8(ascii: "}")) else { return nil }
+        if inside.allSatisfy(isSpace) { return [] }
+        // A list of names and values has the same texts, and a decoder takes none of them for another.
+        var list = [UInt8(ascii: "[")]
+        for part in parts(of: inside, at: UInt8(ascii: ",")) {
+            let pair = parts(of: part, at: UInt8(ascii: ":"))
+            guard pair.count == 2 else { return nil }
+            if list.count > 1 { list.append(UInt8(ascii: ",")) }
+            list += pair[0]
+            list.append(UInt8(ascii: ","))
+            list += pair[1]
+        }
+        list.append(UInt8(ascii: "]"))
+        guard let texts = try? JSONDecoder().decode([String].self, from: Data(list)) else { return nil }
+        return stride(from: 0, to: texts.count - 1, by: 2).map { (name: texts[$0], value: texts[$0 + 1]) }
     }
 
     /// What stands between the brackets.

@@ -61,6 +61,13 @@ struct Call {
         }
     }
 
+    /// The tags that the body's member of that name has, which was read as `decoded`.
+    func tags(_ member: String, _ decoded: [String: String]?) -> QueueTags {
+        if let tags = QueueTags(member, of: Array(body.readableBytesView)) { return tags }
+        // Its name is written with characters that are escaped, or it is not there.
+        return QueueTags((decoded ?? [:]).map { (name: $0.key, value: $0.value) })
+    }
+
     func requireMay(_ scope: Scope, _ queue: QueueName?) throws(Refusal) {
         do { try principal.require(scope, queue) } catch {
             throw Refusal("AccessDeniedException", error.detail, status: .forbidden)

@@ -24,7 +24,7 @@ extension Call {
         if isFifo, given["FifoQueue"] == nil {
             throw Refusal.invalid("The name of a queue that is no FIFO queue does not end with .fifo.")
         }
-        let tags = try Self.checked(input.tags ?? [:])
+        let tags = try Self.checked(tags("tags", input.tags))
         // A caller that may do nothing with the queue hears the same whether it is there or not.
         if !mayAnything(name) { try requireMay(.operate, name) }
         if let existing = try await directory.find(name) {
@@ -53,7 +53,7 @@ extension Call {
     /// A queue of which no client has said anything yet takes them, as far as Penstock's own policy is none of them; of several
     /// clients at the same time one is first.
     private func agree(
-        _ existing: QueueSettings, _ attributes: [String: String], _ tags: [String: String], isNew: Bool
+        _ existing: QueueSettings, _ attributes: [String: String], _ tags: QueueTags, isNew: Bool
     ) async throws {
         func refusal(_ name: String) -> Refusal {
             Refusal(
@@ -188,9 +188,10 @@ extension Call {
     func tagQueue() async throws -> Response {
         let input = try input(TagsInput.self)
         let queue = try queue(input.QueueUrl, for: .operate)
-        guard let tags = input.Tags, !tags.isEmpty else { throw Refusal.missing("Tags") }
+        let tags = tags("Tags", input.Tags)
+        guard !tags.isEmpty else { throw Refusal.missing("Tags") }
         try await directory.change(queue) { note in
-            note.tags = try Self.checked(note.tags.merging(tags) { $1 })
+            note.tags = try Self.checked(note.tags.merging(tags))
         }
         return .amazonEmpty
     }
@@ -208,12 +209,13 @@ extension Call {
     func listQueueTags() async throws -> Response {
         let queue = try queue(input(QueueInput.self).QueueUrl, for: .read)
         let tags = try await directory.read(queue).note.tags
-        return .amazonJSON(tags.isEmpty ? .object([]) : .object(["Tags": .texts(tags)]))
+        return .amazonJSON(tags.isEmpty ? .object([]) : .object(["Tags": tags.json]))
     }
 
-    private static func checked(_ tags: [String: String]) throws(Refusal) -> [String: String] {
-        guard tags.count <= tagCountMax,
-            tags.allSatisfy({ (1...128).contains($0.key.count) && $0.value.count <= 256 })
+    private static func checked(_ tags: QueueTags) throws(Refusal) -> QueueTags {
+        let all = tags.all
+        guard all.count <= tagCountMax,
+            all.allSatisfy({ (1...128).contains($0.name.count) && $0.value.count <= 256 })
         else {
             throw .invalid(
                 "A queue has at most \(tagCountMax) tags, with keys of 1 to 128 characters and values of 256.")

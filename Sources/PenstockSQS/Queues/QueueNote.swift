@@ -1,10 +1,11 @@
 import Foundation
 import PenstockCore
+import PenstockFormats
 
 /// What a client has said of a queue that Penstock's own policy has no place for: attributes and tags.
-struct QueueNote: Codable, Equatable, Sendable {
+struct QueueNote: Equatable, Sendable {
     var attributes: [String: String] = [:]
-    var tags: [String: String] = [:]
+    var tags = QueueTags()
     /// Seconds since 1970.
     var createdAt: Int64?
     var modifiedAt: Int64?
@@ -30,23 +31,37 @@ struct QueueNote: Codable, Equatable, Sendable {
 
     /// The note as text.
     func text() throws(Refusal) -> String {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        guard let data = try? encoder.encode(self), data.count <= Limits.cursorNoteBytesMax else {
+        var members: [JSONValue.Member] = [.init(key: "attributes", value: .texts(attributes))]
+        for (name, number) in [("createdAt", createdAt), ("delayedUntil", delayedUntil), ("modifiedAt", modifiedAt)] {
+            if let number { members.append(.init(key: name, value: .integer(number))) }
+        }
+        members.append(.init(key: "tags", value: tags.json))
+        let bytes = JSONValue.object(members).bytes
+        guard bytes.count <= Limits.cursorNoteBytesMax else {
             throw Refusal(
                 "OverLimit",
                 "The attributes and tags of a queue have at most \(Limits.cursorNoteBytesMax) bytes together.")
         }
-        return String(decoding: data, as: UTF8.self)
+        return String(decoding: bytes, as: UTF8.self)
     }
 
     init() {}
 
+    /// The members of a note but for its tags, which no decoder reads as they are.
+    private struct Written: Decodable {
+        var attributes: [String: String]
+        var createdAt: Int64?
+        var modifiedAt: Int64?
+        var delayedUntil: Int64?
+    }
+
     /// Reads a note; what is none says nothing, and an attribute that cannot be is not there.
     init(_ text: String?, isFifo: Bool) {
-        let read = text.flatMap { try? JSONDecoder().decode(QueueNote.self, from: Data($0.utf8)) }
-        self = read ?? QueueNote()
-        attributes = attributes.reduce(into: [:]) { checked, attribute in
+        self.init()
+        guard let text, let read = try? JSONDecoder().decode(Written.self, from: Data(text.utf8)) else { return }
+        (createdAt, modifiedAt, delayedUntil) = (read.createdAt, read.modifiedAt, read.delayedUntil)
+        tags = QueueTags("tags", of: Array(text.utf8)) ?? QueueTags()
+        attributes = read.attributes.reduce(into: [:]) { checked, attribute in
             let normalized = try? QueueAttributes.normalized([attribute.key: attribute.value], isFifo: isFifo)
             checked.merge(normalized ?? [:]) { $1 }
         }

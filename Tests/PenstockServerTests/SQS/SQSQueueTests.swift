@@ -1,6 +1,7 @@
 import Foundation
 import Penstock
 import PenstockCore
+import PenstockFormats
 import PenstockTestKit
 import Synchronization
 import Testing
@@ -83,6 +84,32 @@ import Testing
         }
         try await store.delete(QueueName("mail"))
         #expect(try await store.storage.status(of: nil).cursors.isEmpty, "What was said of it goes with it.")
+    }
+
+    /// A dictionary of texts would take them for one.
+    @Test func tagsWhoseKeysDifferInHowAnAccentIsWrittenAreTwo() async throws {
+        try await TestServer.run { server in
+            func call(_ action: String, _ input: String) async throws -> TestResponse {
+                let response = try await server.request(
+                    "POST", "/", headers: ["X-Amz-Target": "AmazonSQS." + action], body: Data(input.utf8))
+                #expect(response.status == 200, "\(response.text)")
+                return response
+            }
+            /// The tags by the order of their keys' bytes, each with the number of its key's scalars.
+            func tags() async throws -> [String] {
+                let answer = Array(try await call("ListQueueTags", #"{"QueueUrl":"mail"}"#).body)
+                let tags = JSONSpans.member("Tags", of: answer[...]).flatMap { JSONSpans.texts(of: $0) } ?? []
+                return tags.map { "\($0.name.unicodeScalars.count) \($0.value)" }
+            }
+            _ = try await call("CreateQueue", #"{"QueueName":"mail","tags":{"\u00e9":"1","e\u0301":"2"}}"#)
+            #expect(try await tags() == ["2 2", "1 1"])
+            _ = try await call("TagQueue", #"{"QueueUrl":"mail","Tags":{ "e\u0301" : "3" }}"#)
+            #expect(try await tags() == ["2 3", "1 1"])
+            _ = try await call("UntagQueue", #"{"QueueUrl":"mail","TagKeys":["e\u0301"]}"#)
+            #expect(try await tags() == ["1 1"])
+            _ = try await call("TagQueue", #"{"QueueUrl":"mail","Tags":{"e\u0301":"4","\u00e9":"5"}}"#)
+            #expect(try await tags() == ["2 4", "1 5"])
+        }
     }
 
     /// It would be one that is behind for ever.
