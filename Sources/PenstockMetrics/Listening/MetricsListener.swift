@@ -77,7 +77,7 @@ package final class MetricsListener: Sendable {
         var head: [UInt8] = []
         while !Self.isWhole(head) {
             guard head.count < Self.headBytesMax, ContinuousClock.now < deadline else { return }
-            let more = connection.read(Self.headBytesMax - head.count)
+            let more = connection.read(Self.headBytesMax - head.count, by: deadline)
             guard !more.isEmpty else { return }
             head += more
         }

@@ -76,15 +76,23 @@ package struct StreamSocket: Sendable {
     }
 
     /// Reads what is there, at most `count` bytes; empty at the end, and when nothing comes in time.
-    package func read(_ count: Int) -> [UInt8] {
-        [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
-            filled = max(0, recv(descriptor, buffer.baseAddress, count, 0))
-        }
-    }
+    package func read(_ count: Int) -> [UInt8] { read(count) { true } }
 
     /// Reads what is there, at most `count` bytes; empty at the end, and when nothing comes before the deadline.
     package func read(_ count: Int, by deadline: ContinuousClock.Instant) -> [UInt8] {
-        setTimeout(until: deadline) ? read(count) : []
+        read(count) { setTimeout(until: deadline) }
+    }
+
+    /// A signal ends a call, and so does a stop of the process: that is not the other end's doing, and the call is made again.
+    private func read(_ count: Int, while mayWait: () -> Bool) -> [UInt8] {
+        [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
+            while mayWait() {
+                let result = recv(descriptor, buffer.baseAddress, count, 0)
+                if result < 0, errno == EINTR { continue }
+                filled = max(0, result)
+                return
+            }
+        }
     }
 
     /// Writes all of `bytes`. An other end that takes them drop by drop holds this up for as long as it likes, unless there is a
@@ -97,6 +105,7 @@ package struct StreamSocket: Sendable {
         while !rest.isEmpty {
             if let deadline, !setTimeout(until: deadline) { return false }
             let count = rest.withUnsafeBytes { send(descriptor, $0.baseAddress, $0.count, Self.withoutSignal) }
+            if count < 0, errno == EINTR { continue }
             guard count > 0 else { return false }
             rest = rest.dropFirst(count)
         }
