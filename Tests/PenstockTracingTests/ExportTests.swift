@@ -1,5 +1,6 @@
 import Foundation
 import PenstockCore
+import PenstockProcesses
 import PenstockTestKit
 import Testing
 import Tracing
@@ -136,6 +137,26 @@ import Tracing
         #expect(collector.received.count == 5)
         #expect(log.lines.count == 1)
         #expect(log.lines.first?.contains("1 span is lost") == true, "\(log.lines)")
+    }
+
+    /// It may keep the connection, though it is asked to close it: nobody waits for an end that does not come.
+    @Test func anAnswerEndsWhereItSaysSo() async throws {
+        let collector = try TestCollector(answers: [TestCollector.kept + "200 OK {}", TestCollector.kept + "503 Busy"])
+        defer { collector.stop() }
+        let address = try Collector(collector.endpoint + "/v1/traces")
+        func answer() async throws -> CollectorAnswer {
+            try await SystemThread.run { address.post([0x7B, 0x7D], timeout: .seconds(3600)) }
+        }
+        #expect(try await answer() == .taken(rejected: 0, reason: "it is too slow"))
+        #expect(try await answer() == .mayPass("it answers with status 503"))
+        func isWhole(_ text: String) -> Bool { Collector.isWhole(Array(text.utf8)) }
+        #expect(isWhole("HTTP/1.1 200 OK\r\ncontent-length:  2\r\n\r\n{}"))
+        for part in [
+            "", "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{",
+            "HTTP/1.1 200 OK\r\n\r\n{}",
+        ] {
+            #expect(!isWhole(part), "\(part)")
+        }
     }
 
     /// A queue that is full is no reason to ask a collector that is busy without a pause.

@@ -79,7 +79,7 @@ struct Collector: Hashable, Sendable, CustomStringConvertible {
             return .mayPass("it did not read them in time")
         }
         var answer: [UInt8] = []
-        while answer.count < Self.answerBytesMax {
+        while answer.count < Self.answerBytesMax, !Self.isWhole(answer) {
             let more = socket.read(Self.answerBytesMax - answer.count, by: deadline)
             if more.isEmpty { break }
             answer += more
@@ -94,6 +94,19 @@ struct Collector: Hashable, Sendable, CustomStringConvertible {
         ]
         lines += headers.sorted { $0.key < $1.key }.map { "\($0.key): \($0.value)" }
         return Array((lines.joined(separator: "\r\n") + "\r\n\r\n").utf8)
+    }
+
+    /// Whether that is all of an answer, by its own word. A collector may keep the connection, though it is asked to close it; without a
+    /// word on its length an answer ends with the connection.
+    static func isWhole(_ bytes: [UInt8]) -> Bool {
+        let gap: [UInt8] = Array("\r\n\r\n".utf8)
+        guard let end = bytes.indices.first(where: { bytes[$0...].starts(with: gap) }) else { return false }
+        let lines = String(decoding: bytes[..<end], as: UTF8.self).split(whereSeparator: \.isNewline)
+        let name = "content-length:"
+        guard let line = lines.first(where: { $0.lowercased().hasPrefix(name) }),
+            let length = Int(line.dropFirst(name.count).filter { !$0.isWhitespace })
+        else { return false }
+        return bytes.count - end - gap.count >= length
     }
 
     /// What an answer means (https://opentelemetry.io/docs/specs/otlp/#otlphttp-response).

@@ -21,6 +21,8 @@ final class TestCollector: Sendable {
 
     /// An answer that does not come: the connection stays open.
     static let silence = ""
+    /// How an answer begins after which the connection stays open.
+    static let kept = "kept "
 
     private let socket: StreamSocket
     private let state = Mutex(State())
@@ -81,14 +83,15 @@ final class TestCollector: Sendable {
                 note(request)
                 continue
             }
-            defer { connection.close() }
-            let parts = answer.split(separator: "{", maxSplits: 1)
+            let isKept = answer.hasPrefix(Self.kept)
+            let parts = answer.dropFirst(isKept ? Self.kept.count : 0).split(separator: "{", maxSplits: 1)
             let body = parts.count == 2 ? "{" + parts[1] : ""
             connection.write(
                 Array(
                     "HTTP/1.1 \(parts[0])\r\nContent-Length: \(body.utf8.count)\r\nConnection: close\r\n\r\n\(body)"
                         .utf8))
             note(request)
+            if isKept { state.withLock { $0.silent.append(connection) } } else { connection.close() }
         }
     }
 
