@@ -96,16 +96,27 @@ extension AttributeValue {
         (DataType?.utf8.count ?? 0) + (StringValue?.utf8.count ?? binary?.count ?? 0)
     }
 
+    /// Bytes of a type with its label.
+    private static let typeBytesMax = 256
+
     fileprivate func validate(_ name: String) throws(Refusal) {
-        let isName = name.utf8.allSatisfy { $0.isLetterOrDigit || "-_.".utf8.contains($0) }
+        // No period is at an end, or beside another one.
+        let isName = name.split(separator: ".", omittingEmptySubsequences: false).allSatisfy { part in
+            !part.isEmpty && part.utf8.allSatisfy { $0.isLetterOrDigit || "-_".utf8.contains($0) }
+        }
         guard (1...256).contains(name.utf8.count), isName, !name.lowercased().hasPrefix("aws."),
             !name.lowercased().hasPrefix("amazon.")
         else { throw .invalid("The message attribute name '\(Escape.text(name))' is invalid.") }
         guard let type = DataType, !type.isEmpty else {
             throw .invalid("The message attribute '\(name)' must contain non-empty message attribute type.")
         }
+        guard type.utf8.count <= Self.typeBytesMax else {
+            throw .invalid("The message attribute '\(name)' has a type of more than \(Self.typeBytesMax) bytes.")
+        }
+        try MessageBody.validate(type)
+        let base = type.split(separator: ".", maxSplits: 1, omittingEmptySubsequences: false).first
         let isEmpty: Bool
-        switch type.split(separator: ".", maxSplits: 1).first {
+        switch base {
         case "String", "Number": isEmpty = (StringValue ?? "").isEmpty || BinaryValue != nil
         case "Binary": isEmpty = (binary ?? []).isEmpty || StringValue != nil
         default:
@@ -118,6 +129,30 @@ extension AttributeValue {
                 "The message attribute '\(name)' must contain non-empty message attribute value for message attribute type "
                     + "'\(Escape.text(type))'.")
         }
+        guard let StringValue else { return }
+        try MessageBody.validate(StringValue)
+        if base == "Number", !Self.isNumber(StringValue) {
+            throw .invalid("Can't cast the value of message attribute '\(name)' to a number.")
+        }
+    }
+
+    /// Whether a text is a decimal number, with an exponent or without one.
+    private static func isNumber(_ text: String) -> Bool {
+        func unsigned(_ part: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+            part.first == UInt8(ascii: "-") || part.first == UInt8(ascii: "+") ? part.dropFirst() : part
+        }
+        func areDigits(_ part: ArraySlice<UInt8>) -> Bool {
+            part.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
+        }
+        let bytes = Array(text.utf8)[...]
+        let mantissa = bytes.prefix { $0 != UInt8(ascii: "e") && $0 != UInt8(ascii: "E") }
+        if mantissa.count < bytes.count {
+            let exponent = unsigned(bytes.dropFirst(mantissa.count + 1))
+            guard !exponent.isEmpty, areDigits(exponent) else { return false }
+        }
+        let parts = unsigned(mantissa).split(
+            separator: UInt8(ascii: "."), maxSplits: 1, omittingEmptySubsequences: false)
+        return parts.allSatisfy(areDigits) && parts.contains { !$0.isEmpty }
     }
 
     fileprivate var json: JSONValue {

@@ -29,6 +29,40 @@ import Testing
         }
     }
 
+    @Test(arguments: [
+        ("a.b-c_D", "String", "é"), ("a", "String.kind.of", "x"), ("a", "Number", "-12.50"),
+        ("a", "Number.int", "+7"), ("a", "Number", "1e-5"), ("a", "Number", ".5E10"),
+        ("a", "String." + String(repeating: "x", count: 249), "x"),
+    ])
+    func anAttributeThatAmazonTakesIsTaken(name: String, type: String, value: String) async throws {
+        try await TestServer.run { server in
+            let url = try await server.sqsQueue("mail")
+            let attributes = [name: ["DataType": type, "StringValue": value]]
+            try await server.sqs(
+                "SendMessage", ["QueueUrl": url, "MessageBody": "x", "MessageAttributes": attributes])
+            let received = try await server.sqsReceive(url, ["MessageAttributeNames": ["All"]]).first
+            #expect(received?["MessageAttributes"] as? [String: [String: String]] == attributes)
+        }
+    }
+
+    @Test(arguments: [
+        (".a", "String", "x"), ("a.", "String", "x"), ("a..b", "String", "x"), (".", "String", "x"),
+        ("a", ".String", "x"), ("a", "", "x"), ("a", "Text", "x"), ("a", "String.\0", "x"),
+        ("a", "String." + String(repeating: "x", count: 250), "x"), ("a", "String", "x\0"), ("a", "String", "\u{FFFE}"),
+        ("a", "Number", "abc"), ("a", "Number", "1 "), ("a", "Number.x", "0x1F"), ("a", "Number", "."),
+        ("a", "Number", "1e"), ("a", "Number", "1.2.3"), ("a", "Number", "--1"), ("a", "Number", "NaN"),
+    ])
+    func anAttributeThatAmazonRefusesIsRefused(name: String, type: String, value: String) async throws {
+        try await TestServer.run { server in
+            let url = try await server.sqsQueue("mail")
+            let attributes = [name: ["DataType": type, "StringValue": value]]
+            let response = try await server.sqsResponse(
+                "SendMessage", ["QueueUrl": url, "MessageBody": "x", "MessageAttributes": attributes])
+            #expect(response.status == 400, "\(response.text)")
+            #expect(try await server.store.queues().map(\.depths.ready) == [0])
+        }
+    }
+
     @Test func entriesOfABatchStandAlone() async throws {
         try await TestServer.run { server in
             let url = try await server.sqsQueue("mail")
