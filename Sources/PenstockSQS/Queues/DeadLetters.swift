@@ -63,8 +63,9 @@ struct DeadLetters {
         let (headers, group) = Envelope.moved(
             letter.headers, group: letter.group, hasGroups: target.policy.hasGroupKeys, from: source.text)
         var copy = NewMessage(
-            payload: letter.payload ?? [], headers: headers, priority: letter.priority, uniqueKey: Self.key(of: letter),
-            group: group, expiry: target.expiry, origin: letter.sequence)
+            payload: letter.payload ?? [], headers: headers, priority: letter.priority,
+            uniqueKey: Self.key(of: letter, in: try await directory.storeID()), group: group, expiry: target.expiry,
+            origin: letter.sequence)
         guard let receipt = try await enqueue(copy, to: target.name) else { return false }
         if receipt.skipped, try await !isThere(copy, as: receipt.sequence, in: target.name) {
             // The key is another's, and says nothing of this letter.
@@ -86,17 +87,20 @@ struct DeadLetters {
         return receipt?.state == .dropped && receipt?.skipped == false ? nil : receipt
     }
 
-    /// The key of the one copy that a letter has. A letter that dies again has had another attempt, and has another copy.
-    private static func key(of letter: MessageRecord) -> UniqueKey {
-        UniqueKey("amazon-sqs dead \(letter.sequence) \(letter.attempt)", scope: .period(keyPeriod))
+    /// The key of the one copy that a letter has. A letter that dies again has had another attempt, and has another copy. In another store,
+    /// to which the queue moves with its keys, the letter's number may be another letter's.
+    static func key(of letter: MessageRecord, in store: StoreID?) -> UniqueKey {
+        let words = ["amazon-sqs dead", store?.rawValue, "\(letter.sequence)", "\(letter.attempt)"]
+        return UniqueKey(words.compactMap(\.self).joined(separator: " "), scope: .period(keyPeriod))
     }
 
-    /// Whether the message that has a letter's key is the letter's copy, and not one that somebody else has given such a key.
+    /// Whether the message that has a letter's key is the letter's copy, and not one that somebody else has given such a key. One that the
+    /// log has forgotten counts as the copy: such keys are the server's own (`ReservedKeys`), and the letter was received from here.
     private func isThere(
         _ copy: NewMessage, as sequence: SequenceNumber, in queue: QueueName
     ) async throws -> Bool {
         let query = MessageQuery(sequences: [sequence], limit: 1, withPayload: true)
-        guard let holder = try await store.messages(query).records.first else { return false }
+        guard let holder = try await store.messages(query).records.first else { return true }
         return holder.queue == queue && holder.origin == copy.origin && holder.payload == copy.payload
             && holder.headers == copy.headers
     }

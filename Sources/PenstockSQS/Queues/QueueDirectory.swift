@@ -34,10 +34,15 @@ final class QueueDirectory: Sendable {
 
     /// Where the handles of a queue's messages are good.
     func place(of queue: QueueName) async throws -> ReceiptHandle.Place {
-        if let id = state.withLock({ $0.storeID }) { return ReceiptHandle.Place(queue: queue, store: id) }
+        ReceiptHandle.Place(queue: queue, store: try await storeID())
+    }
+
+    /// Which store this is; `nil`: it has no identity.
+    func storeID() async throws -> StoreID? {
+        if let id = state.withLock({ $0.storeID }) { return id }
         let id = try await store.storeID()
         state.withLock { $0.storeID = id }
-        return ReceiptHandle.Place(queue: queue, store: id)
+        return id
     }
 
     /// A queue's settings, a second old at most.

@@ -134,7 +134,7 @@ import Testing
             let letters = try await server.store.storage.messages(MessageQuery(queue: mail, states: [.dead])).records
             let first = try #require(letters.first)
             try await bound(dead, to: 1, .dropOldest, server)
-            let key = UniqueKey("amazon-sqs dead \(first.sequence) \(first.attempt)", scope: .period(.seconds(3600)))
+            let key = DeadLetters.key(of: first, in: try await server.store.storage.storeID())
             for copy in [
                 NewMessage(payload: [0x31], uniqueKey: key, origin: first.sequence), NewMessage(payload: [0x30]),
             ] {

@@ -130,15 +130,40 @@ import Testing
         }
     }
 
+    /// By the time of the next call the copy was received, deleted and forgotten.
+    @Test func aLetterWhoseCopyIsForgottenIsNotBroughtAgain() async throws {
+        let storage = FaultyStore(TestDatabase().open())
+        try await withQueues(storage) { server in
+            try await sendAndBringByHalf(server, storage)
+            let copy = try await server.sqsReceive("dead")
+            #expect(copy.map(\.body) == ["x"])
+            try await server.sqs("DeleteMessage", ["QueueUrl": "dead", "ReceiptHandle": copy.first?.handle ?? ""])
+            _ = try await storage.prune(PruneRequest(queue: dead, retention: Retention(count: 0)))
+            #expect(try await storage.messages(MessageQuery(queue: dead)).isEmpty)
+            #expect(try await bodies(server, "dead") == [])
+            #expect(try await depths(server, mail)?.dead == 0)
+        }
+    }
+
+    /// Keys move with their queues, and letters of another store may have the numbers in them.
+    @Test func aLettersKeyIsOfItsStore() {
+        let letter = MessageRecord(
+            sequence: SequenceNumber(7), queue: mail, state: .dead, attempt: 2, attemptsMax: 2,
+            enqueuedAt: Timestamp(microseconds: 0), payloadBytes: 0)
+        let keys = ["a", "b"].map { DeadLetters.key(of: letter, in: StoreID(rawValue: $0)).key }
+        #expect(keys == ["amazon-sqs dead a 7 2", "amazon-sqs dead b 7 2"])
+    }
+
     /// A program with the file gives a message the key that a letter's copy would have; clients of the server may not.
     @Test func aKeyOfAnothersDoesNotMakeALetterVanish() async throws {
         try await withQueues { server in
             try await send("x", server)
-            let sequence = try await server.store.storage.messages(MessageQuery(queue: mail)).records[0].sequence
-            for attempt in ["", " 1"] {
-                let key = "amazon-sqs dead \(sequence)\(attempt)"
+            var letter = try await server.store.storage.messages(MessageQuery(queue: mail)).records[0]
+            let store = try await server.store.storage.storeID()
+            for attempt in 0...1 {
+                letter.attempt = attempt
                 let message = NewMessage(
-                    payload: Array("y".utf8), uniqueKey: UniqueKey(key, scope: .period(.seconds(60))))
+                    payload: Array("y".utf8), uniqueKey: DeadLetters.key(of: letter, in: store))
                 _ = try await server.store.storage.enqueue([message], to: dead, durability: .processCrash)
             }
             for message in try await server.sqsReceive("dead", ["MaxNumberOfMessages": 10]) {
