@@ -20,6 +20,16 @@ public struct WorkflowName: StoreName {
     package init(firstTask sequence: SequenceNumber) {
         text = "workflow-\(sequence)"
     }
+
+    /// Whether this is what a workflow with that first task is called when it was given no name: ``init(firstTask:)``, with a number behind it
+    /// where another one had that.
+    package func isMade(for sequence: SequenceNumber) -> Bool {
+        let made = WorkflowName(firstTask: sequence).text.utf8
+        guard text.utf8.starts(with: made) else { return false }
+        let rest = text.utf8.dropFirst(made.count)
+        let isNumber = rest.dropFirst().allSatisfy { UInt8(ascii: "0")...UInt8(ascii: "9") ~= $0 }
+        return rest.isEmpty || rest.count > 1 && rest.first == UInt8(ascii: "-") && isNumber
+    }
 }
 
 /// A task's name, which no other task of its workflow has.

@@ -38,7 +38,7 @@ enum Arriving {
         _ moveID: String, from sourceID: StoreID, _ copy: StoreCopy, _ settings: QueueSettings,
         in transaction: Transaction
     ) throws -> Arrival {
-        try settings.refuseClashes(copy.target, transaction.connection)
+        try settings.names.refuseClashes(copy.target, transaction.connection)
         // In a new store each message has the number that it had: a producer finds it by its receipt.
         let offset = transaction.lastSequence
         let (last, isTooLarge) = offset.addingReportingOverflow(settings.lastSequence)
@@ -66,8 +66,10 @@ enum Arriving {
     static func take(_ batch: CopyBatch, of moveID: String, in transaction: Transaction) throws {
         let place = try self.place(of: moveID, at: batch.from, in: transaction)
         // Before anything is written: a refusal undoes nothing.
-        for (table, rows) in batch.parts { try refuseClash(of: table, rows, place, transaction.connection) }
-        for (table, rows) in batch.parts {
+        let parts = try batch.parts.map { part in
+            (part.table, try ArrivingNames.named(part.rows, of: part.table, place, transaction.connection))
+        }
+        for (table, rows) in parts {
             try table.write(rows, place, transaction.connection)
             guard let state = MessageState(rawValue: table.name) ?? (table.name == "outcome" ? .done : nil) else {
                 continue
@@ -98,7 +100,7 @@ enum Arriving {
         _ moveID: String, at place: CopyBatch.Place, _ opening: Opening, _ target: String, in transaction: Transaction
     ) throws {
         _ = try self.place(of: moveID, at: place, in: transaction)
-        try opening.settings.refuseLimits(target, transaction.connection)
+        try opening.settings.names.refuseLimits(target, transaction.connection)
         try write(place, of: moveID, in: transaction)
     }
 
@@ -152,26 +154,6 @@ enum Arriving {
         try transaction.connection.run(deleteArrival, .text(moveID))
     }
 
-    /// Throws `queueExists` for a schedule or a workflow whose name the target has given to one of its own since the move began.
-    private static func refuseClash(
-        of table: CopiedTable, _ rows: [[CopiedValue]], _ place: CopyPlace, _ connection: Connection
-    ) throws {
-        guard let known = ["schedule": scheduleNamed, "workflow": workflowNamed][table.name],
-            let nameIndex = table.columns.firstIndex(where: { $0.name == "name" })
-        else { return }
-        for row in rows {
-            guard case .text(let name) = row[nameIndex] else { continue }
-            var own: Int64?
-            if case .integer(let id) = row[0], nameIndex > 0 { own = id + place.sequenceOffset }
-            if let found = try connection.first(known, .text(name), read: { $0.integer(0) }), found != own {
-                throw PenstockError(
-                    .queueExists,
-                    "The store to which the queues go has got a \(table.name) called '\(name)' of its own meanwhile; remove it there "
-                        + "and run the same `penstock copy` again, or give the copy up with `--cancel`.")
-            }
-        }
-    }
-
     /// Adds a message to its queue's depths.
     private static func count(
         _ row: [CopiedValue], of table: CopiedTable, _ state: MessageState, _ place: CopyPlace,
@@ -210,8 +192,6 @@ enum Arriving {
         try transaction.connection.run(writePlace, .text(moveID), .integer(place.stage), .integer(place.position))
     }
 
-    private static let scheduleNamed = Query("SELECT id FROM penstock_schedule WHERE name = ?1")
-    private static let workflowNamed = Query("SELECT id FROM penstock_workflow WHERE name = ?1")
     private static let selectArrival = Query(
         """
         SELECT move_id, with_log, sequence_offset, stage, place, finished_at IS NOT NULL

@@ -114,8 +114,8 @@ enum Leaving {
     }
 
     /// The names of the store's queues.
-    static func queues(_ connection: Connection) throws -> Set<String> {
-        Set(try connection.all(selectNames, read: { $0.text(0) ?? "" }))
+    static func queues(_ connection: Connection) throws -> Set<QueueName> {
+        Set(try connection.all(selectNames, read: { QueueName(stored: $0.text(0) ?? "") }))
     }
 
     private static let selectMove = Query("SELECT move_id FROM penstock_store WHERE id = 1")

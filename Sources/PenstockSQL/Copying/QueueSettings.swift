@@ -4,10 +4,9 @@ import PenstockCore
 /// names that must not be there in the target.
 struct QueueSettings: Sendable {
     private(set) var queues: [[CopiedValue]] = []
-    private(set) var limits: [(name: String, count: Int64)] = []
+    let names: CopiedNames
     /// The last sequence number given.
     private(set) var lastSequence: Int64 = 0
-    private var names: [String: Set<String>] = [:]
 
     /// Written as the queues open, by ``share(as:_:in:)``.
     private static let shareLimit = "share_limit"
@@ -25,43 +24,11 @@ struct QueueSettings: Sendable {
     private static let totals: CopiedTable.Columns =
         DepthCount.totals.map { ($0, .integer) } + [("wait_latency", .text), ("work_latency", .text)]
 
-    /// Names that are one store's, and what has them: each queue, schedule and workflow has its own.
-    private static let named = [
-        ("queue", selectQueueNames), ("schedule", selectScheduleNames), ("workflow", selectWorkflowNames),
-    ]
-
     /// Reads those of a source.
     init(_ connection: Connection) throws {
         queues = try connection.all(Self.selectQueues) { try CopiedTable.row($0, of: Self.columns + Self.totals) }
-        limits = try connection.all(Self.selectLimits) { ($0.text(0) ?? "", $0.integer(1)) }
+        names = try CopiedNames(connection)
         lastSequence = try connection.first(Self.selectLast, read: { $0.integer(0) }) ?? 0
-        for (what, query) in Self.named { names[what] = Set(try connection.all(query) { $0.text(0) ?? "" }) }
-    }
-
-    /// Throws `queueExists` when a target has something of the same name already.
-    func refuseClashes(_ target: String, _ connection: Connection) throws {
-        for (what, query) in Self.named {
-            let there = try connection.all(query) { $0.text(0) ?? "" }
-            if let name = there.first(where: { names[what]?.contains($0) == true }) {
-                throw PenstockError(
-                    .queueExists,
-                    "\(target) has a \(what) called '\(name)' of its own; copy into a store without one, or remove it there."
-                )
-            }
-        }
-        try refuseLimits(target, connection)
-    }
-
-    /// Throws `queueExists` when a target has a limit of the same name and another count.
-    func refuseLimits(_ target: String, _ connection: Connection) throws {
-        for (name, count) in try connection.all(Self.selectLimits, read: { ($0.text(0) ?? "", $0.integer(1)) }) {
-            if let limit = limits.first(where: { $0.name == name }), limit.count != count {
-                throw PenstockError(
-                    .queueExists,
-                    "\(target) has a limit called '\(name)' of its own, of \(count) and not of \(limit.count); set one of them so "
-                        + "that both are the same.")
-            }
-        }
     }
 
     /// Makes the queues in a target, which take and give nothing before all of their messages are there.
@@ -92,8 +59,10 @@ struct QueueSettings: Sendable {
     /// - Parameter ids: the queues' ids in the target, by those in the source.
     func share(as ids: [Int64: Int64], _ target: String, in transaction: Transaction) throws {
         let connection = transaction.connection
-        try refuseLimits(target, connection)
-        for limit in limits { try connection.run(Self.insertLimit, .text(limit.name), .integer(limit.count)) }
+        try names.refuseLimits(target, connection)
+        for limit in names.limits {
+            try connection.run(Self.insertLimit, .text(limit.name.text), .integer(limit.count))
+        }
         guard let column = Self.columns.firstIndex(where: { $0.name == Self.shareLimit }) else { return }
         for queue in queues {
             guard case .integer(let sourceID) = queue[0], case .text(let name) = queue[column], let id = ids[sourceID]
@@ -119,11 +88,7 @@ struct QueueSettings: Sendable {
         WHERE queue_id = ?\(totals.count + 1)
         """)
     private static let selectID = Query("SELECT id FROM penstock_queue WHERE name = ?1")
-    private static let selectLimits = Query("SELECT name, count FROM penstock_limit")
     private static let insertLimit = Query("INSERT OR IGNORE INTO penstock_limit (name, count) VALUES (?1, ?2)")
     private static let deleteFair = Query("DELETE FROM penstock_fair WHERE queue_id = ?1")
     private static let selectLast = Query("SELECT last_sequence FROM penstock_state WHERE id = 1")
-    private static let selectQueueNames = Query("SELECT name FROM penstock_queue")
-    private static let selectScheduleNames = Query("SELECT name FROM penstock_schedule")
-    private static let selectWorkflowNames = Query("SELECT name FROM penstock_workflow")
 }

@@ -36,12 +36,19 @@ package enum Workflows {
     }
 
     /// A name for a workflow that was given none. Somebody may have given its own to another one.
-    private static func freeName(_ first: Int64, _ connection: Connection) throws -> WorkflowName {
+    ///
+    /// - Parameter taken: names that are given to others in the same transaction.
+    static func freeName(
+        _ first: Int64, besides taken: Set<WorkflowName> = [], _ connection: Connection
+    ) throws -> WorkflowName {
         let name = WorkflowName(firstTask: SequenceNumber(first))
-        if try find(name, connection) == nil { return name }
+        func isFree(_ name: WorkflowName) throws -> Bool {
+            try !taken.contains(name) && find(name, connection) == nil
+        }
+        if try isFree(name) { return name }
         for number in 2... {
             let other = WorkflowName(stored: "\(name)-\(number)")
-            if try find(other, connection) == nil { return other }
+            if try isFree(other) { return other }
         }
         return name
     }

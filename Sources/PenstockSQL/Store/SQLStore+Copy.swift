@@ -154,8 +154,8 @@ extension SQLStore {
         let moveID = try await core.writer.perform(duringMove: .all) { $0.departure?.moveID }
         if let moveID, try await target.core.read({ try Arriving.find(moveID, $0) }) != nil { return }
         try await forget(try await removeAbandoned(from: sourceID, besides: moveID, in: target), in: target)
-        let settings = try await core.read { try QueueSettings($0) }
-        try await target.core.read { try settings.refuseClashes(copy.target, $0) }
+        let names = try await core.read { try CopiedNames($0) }
+        try await target.core.read { try names.refuseClashes(copy.target, $0) }
     }
 
     /// Closes the source, once workers have nothing more.

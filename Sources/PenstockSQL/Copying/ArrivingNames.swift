@@ -1,0 +1,60 @@
+import PenstockCore
+
+/// What schedules and workflows are called where they arrive. Since the move began the target may have given their names to its own.
+enum ArrivingNames {
+    /// Rows of a table as they are named in the target. A workflow that was given no name is called after its first task, and so others are
+    /// in every store: where the target has one of that name, it gets the one that its number has there.
+    ///
+    /// - Throws: `queueExists` for a schedule or a workflow whose name was chosen, and which the target has as well.
+    static func named(
+        _ rows: [[CopiedValue]], of table: CopiedTable, _ place: CopyPlace, _ connection: Connection
+    ) throws -> [[CopiedValue]] {
+        guard let index = table.columns.firstIndex(where: { $0.name == "name" }) else { return rows }
+        switch table.name {
+        case "schedule":
+            for case .text(let name) in rows.map({ $0[index] }) {
+                let isThere = try connection.first(scheduleNamed, .text(name), read: { _ in true }) ?? false
+                if isThere {
+                    throw clash(of: "schedule", called: name, "remove it there and run the same `penstock copy` again")
+                }
+            }
+            return rows
+        case "workflow": return try workflows(rows, index, place, connection)
+        default: return rows
+        }
+    }
+
+    /// A row may have come before, with another task of its workflow: then it is passed over as it is written.
+    private static func workflows(
+        _ rows: [[CopiedValue]], _ index: Int, _ place: CopyPlace, _ connection: Connection
+    ) throws -> [[CopiedValue]] {
+        var taken: Set<WorkflowName> = []
+        for case .text(let name) in rows.map({ $0[index] }) { taken.insert(WorkflowName(stored: name)) }
+        return try rows.map { row in
+            guard case .text(let text) = row[index], case .integer(let id) = row[0] else { return row }
+            let name = WorkflowName(stored: text)
+            let own = id + place.sequenceOffset
+            guard let found = try Workflows.find(name, connection), found != own else { return row }
+            guard name.isMade(for: SequenceNumber(id)) else {
+                throw clash(
+                    of: "workflow", called: text,
+                    "let it end, have it forgotten there (`penstock prune QUEUE --retain-count 0`) and run the same `penstock copy` again"
+                )
+            }
+            let made = try Workflows.freeName(own, besides: taken, connection)
+            taken.insert(made)
+            var row = row
+            row[index] = .text(made.text)
+            return row
+        }
+    }
+
+    private static func clash(of kind: String, called name: String, _ way: String) -> PenstockError {
+        PenstockError(
+            .queueExists,
+            "The store to which the queues go has got a \(kind) called '\(name)' of its own meanwhile; \(way), or give the copy up "
+                + "with `--cancel`.")
+    }
+
+    private static let scheduleNamed = Query("SELECT id FROM penstock_schedule WHERE name = ?1")
+}
