@@ -39,6 +39,7 @@ import Testing
         #expect(try await names(from) == [1: "workflow-1", 901: "workflow-901", 902: "chosen"])
         #expect(try await names(into) == [1: "workflow-1", 3: "workflow-5"])
 
+        try await from.refuseCopy(into: into, called: "target.db")
         #expect(try await from.copy(to: into, move) { _ in }.sequenceOffset == 4)
         #expect(
             try await names(into) == [
@@ -55,6 +56,64 @@ import Testing
         ("workflow-7-", false), ("workflow-7-b", false), ("workflow-8", false), ("workflow", false), ("order", false),
     ]) func aNameThatWasMadeIsKnown(_ name: String, isMade: Bool) {
         #expect(WorkflowName(stored: name).isMade(for: SequenceNumber(7)) == isMade)
+    }
+
+    /// The forecast refuses what the copy does, and in its words.
+    @Test func whatACopyRefusesIsForeseen() async throws {
+        let (from, into) = (try await open(source), try await open(target))
+        func expectClash(_ words: String) async throws {
+            let foreseen = await expect(.queueExists) { try await from.refuseCopy(into: into, called: "target.db") }
+            let refused = await expect(.queueExists) { try await from.copy(to: into, move) { _ in } }
+            #expect(foreseen?.message == refused?.message)
+            #expect(refused?.message.contains(words) == true, "\(refused?.message ?? "")")
+        }
+        for (store, queue) in [(from, QueueName.jobs), (into, QueueName.mail)] {
+            try await store.configure(queue, .create(QueuePolicy(), ifAbsent: true))
+        }
+        try await from.setLimit(LimitName(stored: "db"), to: 3)
+        try await into.setLimit(LimitName(stored: "db"), to: 4)
+        try await expectClash("has a limit called 'db' of its own, of 4 and not of 3")
+        try await into.setLimit(LimitName(stored: "db"), to: 3)
+
+        let nightly = ScheduleName(stored: "nightly")
+        for (store, queue) in [(from, QueueName.jobs), (into, QueueName.mail)] {
+            let schedule = Schedule(queue: queue, spec: "@daily", message: .text("x"))
+            try await store.schedule(nightly, .put(schedule, replacing: false))
+        }
+        try await expectClash(
+            "has a schedule called 'nightly' of its own; copy into a store without one, or remove it there")
+        try await into.schedule(nightly, .remove)
+
+        try await begin("order", in: from, queue: .jobs)
+        try await begin("order", in: into, queue: .mail)
+        try await expectClash(
+            "has a workflow called 'order' of its own; copy into a store without one, or let that one end")
+        // As the sentence says.
+        let task = try await into.take(from: .mail)
+        _ = try await into.settle([Settlement(task[0].lease, .done)])
+        _ = try await into.prune(PruneRequest(retention: Retention(age: nil, count: 0)))
+        try await from.refuseCopy(into: into, called: "target.db")
+        #expect(try await from.copy(to: into, move) { _ in }.total == 1)
+        for store in [from, into] { try await store.close() }
+    }
+
+    /// What has come of a copy that was interrupted is in the way of nothing but another store's copy.
+    @Test func whatHasComeOfItIsInItsWayNeitherThenNorAfterwards() async throws {
+        let left = Countdown(4)
+        let (from, into) = (try await open(source, afterStep: { try left.step() }), try await open(target))
+        let other = try await open(folder.file("other.db"))
+        for store in [from, other] {
+            try await store.configure(.jobs, .create(QueuePolicy(), ifAbsent: true))
+            try await begin("order", in: store, queue: .jobs)
+        }
+        await #expect(throws: Countdown.Over.self) { _ = try await from.copy(to: into, move) { _ in } }
+        #expect(try await names(into) == [1: "order"])
+        try await from.refuseCopy(into: into, called: "target.db")
+        let clash = await expect(.queueExists) { try await other.refuseCopy(into: into, called: "target.db") }
+        #expect(clash?.message.contains("has a queue called 'jobs' of its own") == true)
+        left.set(.max)
+        #expect(try await from.copy(to: into, move) { _ in }.total == 1)
+        for store in [from, into, other] { try await store.close() }
     }
 
     /// To look alike is not to be the same: the stores compare names by their bytes.

@@ -1,6 +1,5 @@
 public import PenstockCore
 internal import PenstockSQL
-internal import PenstockSQLite
 
 extension PenstockStore {
     /// Moves house: copies all queues into another store, with their settings, schedules, workflows and messages, and closes this one for
@@ -20,7 +19,8 @@ extension PenstockStore {
     /// view `penstock_origins` says which each had.
     ///
     /// - Parameters:
-    ///   - target: where the queues go. It has none of the same names, nor schedules or workflows of the same names.
+    ///   - target: where the queues go. It has none of the same names, nor schedules or workflows of the same names. A workflow that was started
+    ///     without a name is named anew there, if its name is taken.
     ///   - copy: what is copied, and what the two stores are called.
     ///   - progress: is told after each step how far it has come.
     /// - Returns: what is there now.
@@ -39,8 +39,14 @@ extension PenstockStore {
     ///
     /// - Parameter withLog: ``StoreCopy/withLog``.
     package func copyForecast(withLog: Bool) async throws -> [CopyReport.Queue] {
-        if let reader = storage as? SQLiteReader { return try await reader.copyForecast(withLog: withLog) }
-        return try await sqlStore("The source").copyForecast(withLog: withLog)
+        try await sqlReading("The source").copyForecast(withLog: withLog)
+    }
+
+    /// Throws `queueExists` when ``copy(to:_:progress:)`` into `target` would, before it begins. Both stores may be open to be read only.
+    ///
+    /// - Parameter name: ``StoreCopy/target``.
+    package func refuseCopy(into target: PenstockStore, called name: String) async throws {
+        try await sqlReading("The source").refuseCopy(into: try target.sqlReading(name), called: name)
     }
 
     /// Gives up a move that ``copy(to:_:progress:)`` has begun, and opens this store again for producers and workers.
@@ -58,6 +64,13 @@ extension PenstockStore {
     @discardableResult
     public func cancelCopy(into target: PenstockStore? = nil, force: Bool = false) async throws -> String? {
         try await sqlStore("The source").cancelCopy(into: try target?.sqlStore("The target"), force: force)
+    }
+
+    private func sqlReading(_ name: String) throws -> any SQLReading {
+        guard let store = storage as? any SQLReading else {
+            throw PenstockError(.invalidInput, "\(name) is no file and no database, and so cannot be copied.")
+        }
+        return store
     }
 
     private func sqlStore(_ name: String) throws -> any SQLStore {

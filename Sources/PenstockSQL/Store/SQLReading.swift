@@ -107,6 +107,17 @@ extension SQLReading {
     package func copyForecast(withLog: Bool) async throws -> [CopyReport.Queue] {
         try await snapshots.read { connection in try CopyCount.ofSource(withLog: withLog, connection) }.report
     }
+
+    /// Throws `queueExists` when a copy into `target` would be refused, as that has something of the same name.
+    ///
+    /// - Parameter name: what people call the target.
+    package func refuseCopy(into target: some SQLReading, called name: String) async throws {
+        let names = try await snapshots.read { connection in try CopiedNames(connection) }
+        let id = try await snapshots.read { connection in try StoreIdentity.read(connection) }
+        try await target.snapshots.read { connection in
+            try names.refuseClashes(name, besidesMovesOf: id, connection)
+        }
+    }
 }
 
 /// Workflows, and what their tasks leave behind.

@@ -59,6 +59,23 @@ struct MovedStoreTests {
         }
     }
 
+    /// It is made the day before, when there is still time to do something about it.
+    @Test func aDryRunRefusesWhatTheCopyRefuses() async throws {
+        let tool = try await Tool.withQueue()
+        try await tool.succeed(["queue", "create", "other", "--db", "new.db"])
+        for (queue, store) in [("q", "test.db"), ("other", "new.db")] {
+            try await tool.succeed(["schedule", "add", "nightly", "@daily", "--queue", queue, "x", "--db", store])
+        }
+        let copy = ["copy", "--from", "test.db", "--to", "new.db"]
+        let clash = "\(tool.folder)/new.db has a schedule called 'nightly' of its own"
+        let dry = try await tool.run(copy + ["--dry-run"])
+        #expect(dry.status == .exited(73) && dry.errors.hasPrefix("penstock: Nothing would be copied: \(clash)"))
+        try await tool.fail(copy, with: 73, saying: clash)
+        try await tool.succeed(["schedule", "remove", "nightly", "--db", "new.db"])
+        try await tool.succeed(copy + ["--dry-run"])
+        try await tool.succeed(copy)
+    }
+
     @Test func aCheckIsCriticalInEveryForm() async throws {
         let tool = try await moved()
         let statement = "The queues have moved to \(tool.folder)/new.db: nothing is taken or given here"

@@ -9,9 +9,8 @@ struct CopyForecast {
 
     @MainActor func show(_ options: OutputOptions) async throws {
         let counts = try await source.look { try await $0.copyForecast(withLog: withLog) }
-        let names = try await namesInTarget()
+        let (isNew, refusal) = try await lookAtTarget()
         let leased = counts.reduce(0) { $0 + $1.counts[.leased, default: 0] }
-        let clash = counts.map(\.name).first { names?.contains($0) == true }
         let total = counts.reduce(0) { $0 + $1.total }
         let output = Output()
         if options.isJSON {
@@ -23,15 +22,10 @@ struct CopyForecast {
         } else {
             try output.table(CopyText.table(counts))
             try output.line(
-                "\(CountText.format(total, "message")) would be copied\(note(leased, isNew: names == nil)).")
+                "\(CountText.format(total, "message")) would be copied\(note(leased, isNew: isNew)).")
         }
         try output.flush()
-        if let clash {
-            throw Failure(
-                .cannotCreate,
-                "\(target.shown) has a queue called '\(clash)' of its own, and nothing would be copied; remove it there, or copy into another store."
-            )
-        }
+        if let refusal { throw Failure(.cannotCreate, "Nothing would be copied: \(refusal.message)") }
     }
 
     private func note(_ leased: Int, isNew: Bool) -> String {
@@ -43,14 +37,18 @@ struct CopyForecast {
         return note
     }
 
-    /// The queues of the target; `nil`: it is to be made. Those of an unfinished copy are not its own.
-    @MainActor private func namesInTarget() async throws -> Set<QueueName>? {
-        guard target.exists else { return nil }
+    /// Whether the target is to be made, and what the copy would be refused for there.
+    @MainActor private func lookAtTarget() async throws -> (isNew: Bool, refusal: PenstockError?) {
+        guard target.exists else { return (true, nil) }
         do {
-            return try await target.look { store in Set(try await store.queues().filter { !$0.isDeleting }.map(\.name))
+            try await source.look { from in
+                try await target.look { into in try await from.refuseCopy(into: into, called: target.title) }
             }
+        } catch let error as PenstockError where error.code == .queueExists {
+            return (false, error)
         } catch let error as PenstockError where error.code == .notFound {
-            return nil
+            return (true, nil)
         }
+        return (false, nil)
     }
 }
