@@ -10,9 +10,9 @@ public enum Durability: String, Sendable, Codable, CaseIterable {
 public struct Receipt: Hashable, Sendable {
     /// Its place in the log. For a skipped message, that of the one that has its key.
     public var sequence: SequenceNumber
-    /// Its state when it was accepted: ready, scheduled or dropped. For a skipped message, that of the one that has its key;
-    /// done, if that one holds the key for a period and the log has forgotten it.
-    public var state: MessageState
+    /// Its state when it was accepted: ready, scheduled or dropped. For a skipped message, that of the one that has its key; `nil`, if that
+    /// one holds the key for a period and the log has forgotten it: whether it was done, died or was cancelled nobody knows any more.
+    public var state: MessageState?
     /// What it survives.
     public var durability: Durability
     /// Whether nothing was enqueued, because another message has its unique key.
@@ -23,7 +23,7 @@ public struct Receipt: Hashable, Sendable {
     /// Makes a receipt.
     public init(
         sequence: SequenceNumber,
-        state: MessageState,
+        state: MessageState?,
         durability: Durability,
         skipped: Bool = false,
         displaced: SequenceNumber? = nil

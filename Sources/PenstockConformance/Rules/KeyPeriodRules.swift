@@ -47,16 +47,23 @@ enum KeyPeriodRules {
 
     static func outlivesMessage(_ bench: Bench) async throws {
         let store = try await bench.open(.steady())
-        let sequence = try await store.put(keyed("it", .period(.seconds(100)))).sequence
-        try await store.work(.done)
-        #expect(try await store.prune(PruneRequest(retention: Retention(age: .zero))).messages == 1)
-        for conflict in [KeyConflict.skip, .replace] {
-            let receipt = try await store.put(keyed("newcomer", .whileWaiting, conflict))
-            #expect(receipt.skipped && receipt.sequence == sequence && receipt.state == .done)
+        for verdict in [Verdict.done, .dead(error: "bad")] {
+            let sequence = try await store.put(keyed("it", .period(.seconds(100)))).sequence
+            try await store.work(verdict)
+            let retention = Retention(age: .zero, deadAge: .zero)
+            _ = try await store.prune(PruneRequest(retention: retention))
+            #expect(try await store.messages(MessageQuery(sequences: [sequence])).first == nil)
+            for conflict in [KeyConflict.skip, .replace] {
+                let receipt = try await store.put(keyed("newcomer", .whileWaiting, conflict))
+                #expect(receipt.skipped && receipt.sequence == sequence)
+                #expect(receipt.state == nil, "Nobody knows any more what became of it.")
+            }
+            bench.time.advance(by: .seconds(100))
+            _ = try await store.prune(PruneRequest())
+            let newcomer = try await store.put(keyed("newcomer", .whileWaiting))
+            #expect(!newcomer.skipped && newcomer.state == .ready)
+            _ = try await store.apply(.cancel, to: .sequences([newcomer.sequence]))
         }
-        bench.time.advance(by: .seconds(100))
-        _ = try await store.prune(PruneRequest())
-        #expect(try await !store.put(keyed("newcomer", .whileWaiting)).skipped)
     }
 
     static func freeAfterPeriod(_ bench: Bench) async throws {

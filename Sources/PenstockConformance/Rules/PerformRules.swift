@@ -238,7 +238,7 @@ extension StoreAnswer {
     /// What it says, without numbers that only the store knows.
     fileprivate var text: String {
         switch self {
-        case .enqueued(let receipts): receipts.map(\.state.rawValue).joined(separator: " ")
+        case .enqueued(let receipts): receipts.map { $0.state?.rawValue ?? "forgotten" }.joined(separator: " ")
         case .claimed(let claim): claim.messages.map(\.text).joined(separator: " ")
         case .settled(let results):
             results.map {

@@ -214,9 +214,10 @@ struct QueuePages {
                 throw PenstockError(.queueFull, "The queue '\(queue)' is full; nothing was enqueued.")
             }
             place = Link.message(receipt.sequence)
-            return receipt.skipped
-                ? "Nothing was enqueued: message \(receipt.sequence) has that key."
-                : "Message \(receipt.sequence) is \(receipt.state.rawValue)."
+            guard !receipt.skipped, let state = receipt.state else {
+                return "Nothing was enqueued: message \(receipt.sequence) has that key."
+            }
+            return "Message \(receipt.sequence) is \(state.rawValue)."
         }
         return visit.redirect(to: place, saying: said)
     }

@@ -90,7 +90,7 @@ extension Receipt {
         .object([
             "sequence": .integer(sequence.rawValue),
             "queue": .string(queue.text),
-            "state": .string(state.rawValue),
+            "state": .optional(state) { .string($0.rawValue) },
             "durability": .string(durability.rawValue),
             "skipped": .bool(skipped),
             "displaced": .optional(displaced) { .integer($0.rawValue) },

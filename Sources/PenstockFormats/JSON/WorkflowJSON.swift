@@ -34,7 +34,7 @@ extension JSONValue {
                 receipts.sorted { $0.value.sequence < $1.value.sequence }.map { name, receipt in
                     .object([
                         "task": .string(name.text), "sequence": .integer(receipt.sequence.rawValue),
-                        "state": .string(receipt.state.rawValue),
+                        "state": .optional(receipt.state) { .string($0.rawValue) },
                     ])
                 }),
         ])

@@ -128,8 +128,8 @@ package enum Enqueue {
                     // The other one may have been enqueued without waiting for the disk; this receipt says that it did.
                     if durability == .powerLoss { transaction.flush() }
                     return Receipt(
-                        sequence: SequenceNumber(holder.sequence), state: existing?.state ?? .done,
-                        durability: durability, skipped: true)
+                        sequence: SequenceNumber(holder.sequence), state: existing?.state, durability: durability,
+                        skipped: true)
                 }
                 replaced = (existing, try Line.replaced(existing, since: holder.since, in: transaction))
                 try message.validateExpiry(acceptedAt: transaction.now, replacing: replaced?.as)

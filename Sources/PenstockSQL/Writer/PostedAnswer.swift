@@ -49,7 +49,7 @@ extension Receipt {
 
     fileprivate func write(to writer: inout ByteWriter) {
         writer.write(sequence.rawValue)
-        writer.write(UInt8(Self.states.firstIndex(of: state) ?? 0))
+        writer.write(UInt8(state.flatMap { Self.states.firstIndex(of: $0) } ?? 0))
         writer.write(displaced?.rawValue ?? 0)
     }
 

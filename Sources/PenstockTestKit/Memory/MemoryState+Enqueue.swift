@@ -83,7 +83,7 @@ extension MemoryState {
             else {
                 // One that holds its key for a period may be forgotten by now.
                 return Receipt(
-                    sequence: holder.sequence, state: existing?.state ?? .done, durability: durability, skipped: true)
+                    sequence: holder.sequence, state: existing?.state, durability: durability, skipped: true)
             }
             displaced = holder.sequence
             replaced = (

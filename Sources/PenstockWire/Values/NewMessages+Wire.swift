@@ -82,12 +82,22 @@ extension UniqueKey: WireValue {
 }
 
 extension Receipt: WireValue {
-    package func write(to writer: inout WireWriter) { writer(sequence, state, durability, skipped, displaced) }
+    /// Goes instead of a state that nobody knows. No state has that place.
+    private static let unknownState = UInt8.max
+
+    package func write(to writer: inout WireWriter) {
+        writer(sequence)
+        if let state { writer(state) } else { writer.append(Self.unknownState) }
+        writer(durability, skipped, displaced)
+    }
 
     package init(from reader: inout WireReader) throws {
+        let sequence: SequenceNumber = try reader()
+        let (code, states) = (try reader.nextByte(), MessageState.allCases)
+        guard code == Self.unknownState || states.indices.contains(Int(code)) else { throw PenstockError.noWireValue }
         self.init(
-            sequence: try reader(), state: try reader(), durability: try reader(), skipped: try reader(),
-            displaced: try reader())
+            sequence: sequence, state: code == Self.unknownState ? nil : states[Int(code)], durability: try reader(),
+            skipped: try reader(), displaced: try reader())
     }
 }
 

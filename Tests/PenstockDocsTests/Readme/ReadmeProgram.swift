@@ -13,7 +13,7 @@ struct Shop {
 
         // When enqueue returns, the order survives a power cut.
         let receipt = try await orders.enqueue(Order(id: 7, item: "tea"))
-        print("order 7 is message \(receipt.sequence) and \(receipt.state)")
+        print("order 7 is message \(receipt.sequence)")
 
         // Four at a time. Return: done. Throw: tried again, later and later. Die: another process goes on.
         let worker = Worker(orders, options: .init(concurrency: 4, drain: true)) { delivery in

@@ -101,6 +101,11 @@ import Testing
             #expect(other.status == 422)
             #expect(other.code == "idempotencyKeyReused")
             #expect(try await server.depths() == ["kept": 1, "ready": 0].merging(Self.none) { first, _ in first })
+            // It is forgotten, and nobody knows any more whether it was done.
+            _ = try await server.store.prune(queue: nil, retention: Retention(age: .zero))
+            let third = try await server.send("POST", "/v1/queues/q/messages", "pay", headers: headers)
+            #expect(third.status == 201 && third.header("Idempotent-Replayed") == "true")
+            #expect(third.text.contains("\"state\":null"))
         }
     }
 

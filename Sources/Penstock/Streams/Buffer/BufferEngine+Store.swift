@@ -227,7 +227,7 @@ extension BufferEngine {
 
     private func record(_ receipts: [Receipt], of messages: [NewMessage]) {
         queue.metrics.record(receipts, of: messages)
-        let net = receipts.reduce(0) { $0 + ($1.state.isWaiting ? 1 : 0) - ($1.displaced == nil ? 0 : 1) }
+        let net = receipts.reduce(0) { $0 + ($1.state?.isWaiting == true ? 1 : 0) - ($1.displaced == nil ? 0 : 1) }
         perform { $0.enqueued(accepted: receipts.count, net: net) }
     }
 
