@@ -35,6 +35,25 @@ import Testing
             ])
     }
 
+    /// As where a program records by itself what the system says of a process.
+    @Test func aNameIsThereOnce() {
+        var text = PrometheusText()
+        text.begin("process_open_fds", .gauge, "The program's.")
+        text.sample(7)
+        text.begin("x_seconds_sum", .gauge, "The program's.")
+        text.sample(8)
+        let before = text.text
+        text.begin("process_open_fds", .gauge, "The system's.")
+        text.sample(Labels(), 9.0)
+        text.sample(9)
+        text.begin("x_seconds", .histogram, "The system's.")
+        text.histogram(Labels(), Buckets([1]), [1, 1], sum: 2)
+        #expect(text.text == before)
+        text.begin("y", .gauge, "Another.")
+        text.sample(1)
+        #expect(text.text == before + "# HELP y Another.\n# TYPE y gauge\ny 1\n")
+    }
+
     /// A value that is as large as a bound is within it.
     @Test func bucketsRiseAndHoldTheirBounds() {
         for buckets in [Buckets.ofMessages, .ofRequests, .ofAnything] {

@@ -65,6 +65,15 @@ import Testing
         #expect(lines == ["# HELP x What the program records as x.", "# TYPE x gauge", "x 1"])
     }
 
+    /// Apple's swift-system-metrics records what the system says by the same names.
+    @Test func whatTheProgramRecordsOfItsProcessIsThereOnce() {
+        Gauge(label: "process_cpu_seconds_total", factory: metrics).record(3)
+        let lines = metrics.textOfProcess.text.split(separator: "\n")
+        #expect(lines.filter { $0.hasPrefix("process_cpu_seconds_total ") } == ["process_cpu_seconds_total 3"])
+        #expect(lines.count { $0.hasPrefix("# TYPE process_cpu_seconds_total ") } == 1)
+        #expect(lines.contains { $0.hasPrefix("process_open_fds ") })
+    }
+
     @Test func namesAreMadeOfWhatPrometheusTakes() {
         Counter(label: "1 ä/b", dimensions: [("na-me:", "ü\n")], factory: metrics).increment()
         FloatingPointCounter(label: "parts_total", factory: metrics).increment(by: 0.5)

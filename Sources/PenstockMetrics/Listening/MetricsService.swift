@@ -2,7 +2,8 @@ import PenstockCore
 import PenstockFormats
 public import ServiceLifecycle
 
-/// Serves what a ``RecordedMetrics`` has recorded, and what the system says of the process, at `/metrics` for Prometheus.
+/// Serves what a ``RecordedMetrics`` has recorded, and what the system says of the process, at `/metrics` for Prometheus. Of a name that the
+/// program has recorded itself the program's numbers are served.
 ///
 /// For programs that have no server of their own. It listens at an address of this machine, answers one request at a time on a thread
 /// of its own, and asks for no token.

@@ -1,6 +1,7 @@
 /// Numbers as Prometheus reads them: its text exposition format, version 0.0.4.
 ///
-/// A family is begun once, and all its samples follow it.
+/// A family is begun once, and all its samples follow it. One that has a name for its samples which another one has had is left out: the
+/// format knows no name twice, and strict readers refuse all of such a text.
 package struct PrometheusText: Sendable {
     /// What a response with such text says it is. Without the version Prometheus 3 refuses it.
     package static let contentType = "text/plain; version=0.0.4; charset=utf-8"
@@ -18,6 +19,10 @@ package struct PrometheusText: Sendable {
     package private(set) var bytes: [UInt8] = []
     /// The family that samples belong to.
     private var name: [UInt8] = []
+    /// What the samples of all families are called.
+    private var taken: Set<String> = []
+    /// Whether the family that samples belong to is left out.
+    private var isLeftOut = false
 
     package init() {}
 
@@ -31,6 +36,11 @@ package struct PrometheusText: Sendable {
     ///   - help: what is counted or measured, in a sentence.
     package mutating func begin(_ name: String, _ kind: Kind, _ help: String) {
         self.name = Array(name.utf8)
+        var own: Set<String> = [name]
+        if kind == .histogram { own.formUnion(["_bucket", "_sum", "_count"].map { name + $0 }) }
+        isLeftOut = !taken.isDisjoint(with: own)
+        if isLeftOut { return }
+        taken.formUnion(own)
         bytes += "# HELP ".utf8
         bytes += self.name
         bytes.append(UInt8(ascii: " "))
@@ -49,12 +59,14 @@ package struct PrometheusText: Sendable {
 
     /// Adds a sample of the family that was begun last.
     package mutating func sample(_ labels: Labels, _ value: Int) {
+        if isLeftOut { return }
         append(labels)
         append(value)
     }
 
     /// Adds a sample of the family that was begun last.
     package mutating func sample(_ labels: Labels, _ value: Double) {
+        if isLeftOut { return }
         append(labels)
         append(value)
     }
@@ -67,6 +79,7 @@ package struct PrometheusText: Sendable {
     package mutating func histogram(
         _ labels: Labels, _ buckets: Buckets, _ counts: some Sequence<Int>, sum: Double
     ) {
+        if isLeftOut { return }
         // Most of what a server says are buckets: what they have in common is made once.
         let start =
             Array(name) + Array("_bucket{".utf8) + labels.bytes + (labels.bytes.isEmpty ? [] : [UInt8(ascii: ",")])
