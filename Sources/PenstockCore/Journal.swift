@@ -139,4 +139,19 @@ extension EventTarget {
         case .workflow(let name): "The workflow '\(name)'"
         }
     }
+
+    /// Why it takes no event.
+    ///
+    /// - Parameter dead: a dead letter, it or one of its tasks: once that is redriven the event is taken.
+    package func refusal(dead: SequenceNumber?) -> PenstockError {
+        guard let dead else {
+            return PenstockError(
+                .illegalTransition, "\(what) has ended, and takes no events any more; nothing was changed.")
+        }
+        let state = self == .message(dead) ? "is a dead letter" : "has ended with the dead letter \(dead)"
+        return PenstockError(
+            .illegalTransition,
+            "\(what) \(state), and takes no events; redrive it first (`penstock dead redrive \(dead)`), and send the event again. "
+                + "Nothing was changed.")
+    }
 }

@@ -15,6 +15,7 @@ enum JournalRules {
         "an event of a workflow wakes all that wait for it": workflowEvent,
         "the first event of a name stays": firstStays,
         "what has ended takes no event": ended,
+        "an event for a dead letter is to be sent again": dead,
         "checks its input": checksInput,
     ]
 
@@ -187,6 +188,27 @@ enum JournalRules {
         try await store.work(.done)
         await expect(.illegalTransition) { try await store.tell("go", to: .workflow(.flow)) }
         #expect(try await !store.tell("before", to: .workflow(.flow)))
+    }
+
+    /// It takes none, and is told how it does.
+    static func dead(_ bench: Bench) async throws {
+        let store = try await bench.open(.steady())
+        let task = try await store.begin([("a", []), ("b", ["a"])]).receipts[0].sequence
+        try await store.work(.dead(error: "bad"))
+        for target in [EventTarget.message(task), .workflow(.flow)] {
+            do {
+                _ = try await store.tell("go", to: target)
+                Issue.record("An event for a dead letter was taken.")
+            } catch let error as PenstockError {
+                #expect(error.code == .illegalTransition)
+                #expect(
+                    error.message.contains(
+                        "redrive it first (`penstock dead redrive \(task)`), and send the event again"))
+            }
+        }
+        _ = try await store.apply(.redrive, to: .sequences([task]))
+        #expect(try await store.tell("go", to: .message(task)))
+        #expect(try await store.tell("go", to: .workflow(.flow)))
     }
 
     static func checksInput(_ bench: Bench) async throws {

@@ -22,9 +22,9 @@ package enum Events {
             if try payload(event.name, at: place, connection) != nil {
                 return isKnown(durability, in: transaction)
             }
-            guard let entry = try Line.locate(sequence.rawValue, in: transaction), !entry.state.isFinished else {
-                throw PenstockError(
-                    .illegalTransition, "\(target.what) has ended, and takes no events any more; nothing was changed.")
+            let found = try Line.locate(sequence.rawValue, in: transaction)
+            guard let entry = found, !entry.state.isFinished else {
+                throw target.refusal(dead: found?.state == .dead ? sequence : nil)
             }
             try entry.account.refuseArriving(in: transaction)
             try write(event, place, in: transaction)
@@ -38,9 +38,8 @@ package enum Events {
                 return isKnown(durability, in: transaction)
             }
             guard try Workflows.hasOpen(id, connection) else {
-                throw PenstockError(
-                    .illegalTransition,
-                    "\(target.what) has ended, and takes no events any more; nothing was changed.")
+                let dead = try connection.first(firstDead, .integer(id)) { SequenceNumber($0.integer(0)) }
+                throw target.refusal(dead: dead)
             }
             try Workflows.refuseArriving(id, in: transaction)
             try write(event, place, in: transaction)
@@ -122,6 +121,14 @@ package enum Events {
 
     private static let read = Query(
         "SELECT payload FROM penstock_event WHERE workflow_id = ?1 AND sequence = ?2 AND name = ?3")
+    private static let firstDead = Query(
+        """
+        SELECT task.sequence FROM penstock_task AS task INDEXED BY penstock_task_workflow
+        CROSS JOIN penstock_log AS log ON log.sequence = task.sequence
+        WHERE task.workflow_id = ?1 AND EXISTS (SELECT 1 FROM penstock_outcome AS outcome
+            WHERE outcome.queue_id = log.queue_id AND outcome.sequence = log.sequence AND outcome.state = 'dead')
+        ORDER BY task.sequence LIMIT 1
+        """)
     private static let countOf = Query(
         "SELECT count(*) FROM penstock_event WHERE workflow_id = ?1 AND sequence = ?2")
     private static let insert = Query(

@@ -54,7 +54,7 @@ extension MemoryState {
         if events[target]?[event.name] != nil { return false }
         let open = sequences.filter { messages[$0]?.state.isFinished == false }
         guard !open.isEmpty else {
-            throw PenstockError(.illegalTransition, "\(target.what) has ended, and waits for no event any more.")
+            throw target.refusal(dead: sequences.first { messages[$0]?.state == .dead })
         }
         try NewEvent.validate(count: (events[target]?.count ?? 0) + 1)
         events[target, default: [:]][event.name] = event.payload
