@@ -25,7 +25,8 @@ struct Crontab {
     private let hasUsers: Bool
     private var settings: [(name: String, value: String)] = []
     private var zone = ZoneName.utc
-    private var notes: [String] = []
+    /// What cron does for a setting and a schedule does not, by the setting that is in force.
+    private var notes: [(name: String, text: String)] = []
 
     /// - Parameters:
     ///   - hasUsers: whether the sixth column is a user, as in /etc/crontab.
@@ -52,17 +53,20 @@ struct Crontab {
         for quote in ["'", "\""] as [Character] where value.count > 1 && value.first == quote && value.last == quote {
             value = value.dropFirst().dropLast()
         }
+        // A later line takes an earlier one back.
+        notes.removeAll { $0.name == name }
+        func note(_ text: String) { notes.append((String(name), text)) }
         switch name {
         case "CRON_TZ":
             guard let named = try? ZoneName(String(value)) else {
-                notes.append("CRON_TZ=\(value) is no time zone")
+                note("CRON_TZ=\(value) is no time zone")
                 return true
             }
             zone = named
         case "MAILTO", "MAILFROM":
-            if !value.isEmpty { notes.append("\(name): nothing is mailed; output goes where the worker's goes") }
-        case "SHELL": if value != "/bin/sh" { notes.append("SHELL: the command runs by sh") }
-        case "RANDOM_DELAY": notes.append("RANDOM_DELAY: use --jitter")
+            if !value.isEmpty { note("\(name): nothing is mailed; output goes where the worker's goes") }
+        case "SHELL": if value != "/bin/sh" { note("SHELL: the command runs by sh") }
+        case "RANDOM_DELAY": if !value.isEmpty, value != "0" { note("RANDOM_DELAY: use --jitter") }
         default:
             settings.removeAll { $0.name == name }
             settings.append((String(name), String(value)))
@@ -71,7 +75,7 @@ struct Crontab {
     }
 
     private func entry(_ line: Substring, number: Int) -> Entry {
-        var entry = Entry(lineNumber: number, zone: zone, script: "", notes: notes)
+        var entry = Entry(lineNumber: number, zone: zone, script: "", notes: notes.map(\.text))
         var rest = line
         let fieldCount = line.hasPrefix("@") ? 1 : 5
         var fields: [Substring] = []

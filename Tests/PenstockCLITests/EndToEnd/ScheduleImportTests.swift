@@ -83,6 +83,31 @@ struct ScheduleImportTests {
         #expect(payload == "cd / && run-parts\n")
     }
 
+    @Test func aSettingThatIsTakenBackIsNotNoted() async throws {
+        let tool = try await Tool.withQueue()
+        let crontab = """
+            SHELL=/bin/bash
+            MAILTO=root
+            RANDOM_DELAY=5
+            CRON_TZ=Nowhere
+            @hourly first
+            SHELL=/bin/sh
+            MAILTO=""
+            RANDOM_DELAY=0
+            CRON_TZ=Europe/Paris
+            @hourly second
+
+            """
+        let lines = try await tool.succeed(
+            ["schedule", "import", "crontab", "-", "--queue", "q", "--dry-run", "--json"], input: Array(crontab.utf8)
+        ).output.split(separator: "\n")
+        #expect(lines.count == 2)
+        for note in ["SHELL: the command runs by sh", "MAILTO: nothing", "RANDOM_DELAY: use", "is no time zone"] {
+            #expect(lines[0].contains(note), "\(note)")
+            #expect(!lines[1].contains(note), "\(note)")
+        }
+    }
+
     @Test func whatIsLeftOutIsAFindingAndNoError() async throws {
         let tool = try await Tool.withQueue()
         let end = try await tool.run(
