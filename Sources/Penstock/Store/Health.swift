@@ -38,7 +38,7 @@ extension PenstockStore {
     /// and nobody waits for it. Meanwhile the file's write-ahead log grows by what is written.
     ///
     /// The backup is one file, found sound, on the disk, and with mode 0600. It is at `path` all at once. When the process is killed
-    /// before, a file is left whose name begins with that of `path` and `-backup-`, and can be removed. A backup is not to be used as it
+    /// before, a file is left whose name begins with that of `path` and `-backup-`, which the next backup there removes. A backup is not to be used as it
     /// is: ``restore(from:to:)`` makes a store of it.
     ///
     /// ```swift
@@ -74,7 +74,7 @@ extension PenstockStore {
     /// Cursors stand where they stood. An older schema is brought up to date; the backup itself is only read.
     ///
     /// The store is at `path` all at once, on the disk, with mode 0600, and in nobody's place. When the process is killed
-    /// before, a file is left whose name begins with that of `path` and `-restore-`, and can be removed.
+    /// before, a file is left whose name begins with that of `path` and `-restore-`, which the next restore there removes.
     ///
     /// ```swift
     /// let report = try await PenstockStore.restore(from: "backup.db", to: "shop.db")

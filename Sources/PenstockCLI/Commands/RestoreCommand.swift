@@ -21,8 +21,8 @@ struct RestoreCommand: AsyncParsableCommand {
             again, and the attempt is not counted. An older schema is brought up to date. What was done since the \
             backup is done again.
 
-            Killed in the middle, it leaves a file whose name begins with that of the new one and -restore-, which can be \
-            removed.
+            Killed in the middle, it leaves a file whose name begins with that of the new one and -restore-. The next restore to the \
+            same name removes it.
             """)
 
     @OptionGroup var fileOptions: OnlyFileOptions
