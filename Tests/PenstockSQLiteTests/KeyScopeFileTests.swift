@@ -115,6 +115,22 @@ import Testing
         try await again.close()
     }
 
+    /// Else each firing would hold the key until a time that cannot be, and do so again after each repair.
+    @Test func aPeriodThatCannotBeIsTheLongest() async throws {
+        let store = try await harness.openStore()
+        try await store.configure(.jobs, .create(QueuePolicy(), ifAbsent: true))
+        let schedule = Schedule(queue: .jobs, spec: "@daily", message: Self.message("k", .period(.seconds(60))))
+        let name = ScheduleName(stored: "s")
+        try await store.schedule(name, .put(schedule, replacing: false))
+        try await ForeignProgram(path).run("UPDATE penstock_schedule SET key_scope = \(Int64(1) << 62)")
+        try await store.schedule(name, .run)
+        #expect(try await held() == ["k 1"])
+        #expect(try await findings() == [])
+        harness.time.advance(by: Limits.keyPeriodRange.upperBound)
+        #expect(try await !store.put(Self.message("k", .whileWaiting)).skipped)
+        try await store.close()
+    }
+
     @Test func aRestoreGivesKeysBack() async throws {
         let store = try await makeFile()
         let backup = harness.folder.file("backup.db")

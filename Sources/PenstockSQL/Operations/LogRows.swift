@@ -91,11 +91,13 @@ extension KeyScope {
         }
     }
 
-    /// The scope that is stored so.
+    /// The scope that is stored so. A period that nobody can have asked for counts as the longest one: else each message that has it would hold
+    /// its key until a time that cannot be.
     init(stored: Int64?) {
         switch stored {
         case nil: self = .untilEnded
-        case let period? where period > 0: self = .period(.microseconds(period))
+        case let period? where period > 0:
+            self = .period(min(Duration.microseconds(period), Limits.keyPeriodRange.upperBound))
         default: self = .whileWaiting
         }
     }
