@@ -77,6 +77,8 @@ import Testing
         ("UPDATE penstock_outcome SET finished_at = -1 WHERE sequence = 1", ["outcome 1"]),
         ("UPDATE penstock_attempt SET started_at = -1, ended_at = 9223372036854775807", []),
         ("UPDATE penstock_worker SET started_at = 9223372036854775807", []),
+        ("UPDATE penstock_log SET expires_at = 9223372036854775807 WHERE sequence = 4", ["log 4"]),
+        ("INSERT INTO penstock_group_pause (queue_id, group_key, paused_at) VALUES (1, 'g', -1)", []),
         ("INSERT INTO penstock_worker VALUES (71, '../victim', 'w', 1, 'b', 0)", []),
         ("INSERT INTO penstock_cursor VALUES (1, 'reader', 1, 0, NULL, -1)", ["cursor 1"]),
         ("INSERT INTO penstock_cursor VALUES (1, 'ahead', 999, 0, NULL, 0)", ["cursor 999"]),
@@ -126,6 +128,39 @@ import Testing
         #expect(record.reason == .misplaced)
         #expect(try await store.apply(.redrive, to: .sequences([SequenceNumber(4)])) == 1)
         #expect(try await store.take(9).map(\.lease.sequence.rawValue) == [4, 5])
+        try await store.close()
+    }
+
+    /// When it was to expire nobody knows, and a message is not lost by a guess.
+    @Test func aMessageThatExpiresAtNoTimeExpiresNoMore() async throws {
+        let store = try await makeFile()
+        let sequence = try await store.put(.text("soon", expiry: .after(.seconds(50)))).sequence
+        try await ForeignProgram(path).run("UPDATE penstock_log SET expires_at = -1 WHERE sequence = \(sequence)")
+        _ = try await SQLiteStore.repair(path: path, time: harness.time)
+        #expect(try await findings() == [])
+        let record = try #require(try await store.messages(MessageQuery(sequences: [sequence])).first)
+        #expect(record.state == .ready && record.expiresAt == nil)
+        try await store.close()
+    }
+
+    /// The time is one that can be, and so far away that nobody can have meant it.
+    @Test func aGroupThatIsPutOffForGoodBeginsAgain() async throws {
+        let store = try await harness.openStore()
+        try await store.configure(.jobs, .create(QueuePolicy(groups: .fifo()), ifAbsent: true))
+        try await store.put(.text("x", group: "g"))
+        let program = try ForeignProgram(path)
+        for statement in [
+            "INSERT INTO penstock_rate (queue_id, tat, clock, wall_offset) VALUES (1, NULL, '', 0)",
+            "INSERT INTO penstock_group_rate (queue_id, group_key, tat, held_until) VALUES (1, 'g', 0, 253402300799999999)",
+            "INSERT INTO penstock_regroup (queue_id, group_key) VALUES (1, 'g')",
+        ] {
+            try await program.run(statement)
+        }
+        #expect(try await store.take().isEmpty)
+        #expect(try await findings().map(\.kind) == [.wrongTimes])
+        #expect(try await SQLiteStore.repair(path: path, time: harness.time).repairs.map(\.kind) == [.wrongTimes])
+        #expect(try await findings() == [])
+        #expect(try await store.take().count == 1)
         try await store.close()
     }
 

@@ -4,7 +4,7 @@ import PenstockSQL
 
 /// Whether the headers and the times in rows are ones that can be read.
 enum ContentInspection {
-    static func inspect(_ database: Database, _ report: inout HealthReport) throws {
+    static func inspect(_ database: Database, at now: Timestamp, _ report: inout HealthReport) throws {
         try report.find(
             "SELECT sequence FROM penstock_log WHERE \(unreadableHeaders)", .wrongHeaders,
             "{has|have} headers that cannot be read, and count as none", SQLiteConnection(database))
@@ -20,6 +20,11 @@ enum ContentInspection {
                 count: try Int.fetchOne(database, sql: "SELECT count(*) FROM \(table) WHERE \(isImpossible(column))")
                     ?? 0)
         }
+        report.add(
+            .wrongTimes, .error,
+            "COUNT {group is|groups are} put off for longer than anybody can put one off; run `penstock doctor --repair`.",
+            count: try Int.fetchOne(
+                database, sql: "SELECT count(*) FROM penstock_group_rate WHERE \(isHeldForGood(at: now))") ?? 0)
     }
 
     /// Headers that are no JSON object of strings, as the trigger for plain INSERTs asks.
@@ -50,10 +55,20 @@ enum ContentInspection {
         ("penstock_workflow", "started_at", nil), ("penstock_workflow", "cancelled_at", nil),
         ("penstock_task", "due_at", nil),
         ("penstock_step", "recorded_at", nil), ("penstock_event", "emitted_at", nil),
+        ("penstock_group_pause", "paused_at", nil), ("penstock_log", expiry, .log),
     ]
+
+    /// The column with the time from which on a message may not start any more.
+    static let expiry = "expires_at"
 
     /// Whether a column's time is no moment, as SQL.
     static func isImpossible(_ column: String) -> String {
         "\(column) NOT BETWEEN \(StoredRange.times.lowerBound) AND \(StoredRange.times.upperBound)"
+    }
+
+    /// Whether a row of `penstock_group_rate` puts its group off until a time that is a moment, and that no delay comes to, as SQL. It may have
+    /// been written by a clock that was ahead, and so twice the longest delay is allowed.
+    static func isHeldForGood(at now: Timestamp) -> String {
+        "held_until > \(now.microseconds + 2 * Limits.delayMax.wholeMicroseconds)"
     }
 }

@@ -92,7 +92,7 @@ struct HealthInspection {
                 try NumberInspection.inspect(database, &$0)
             }
             try part("headers and times", [.wrongHeaders, .wrongTimes], &report) {
-                try ContentInspection.inspect(database, &$0)
+                try ContentInspection.inspect(database, at: time.now, &$0)
             }
             try part("deletions and what was set aside", [.deletionUnfinished, .quarantined], &report) {
                 try LineInspection.inspectLeftovers(connection, &$0)

@@ -28,7 +28,8 @@ extension Repairing {
         }
     }
 
-    /// Puts times right that cannot be. When a message was due nobody knows: it loses its place, and becomes a dead letter.
+    /// Puts times right that cannot be. When a message was due nobody knows: it loses its place, and becomes a dead letter. Nor does anybody know
+    /// when it expires: it does so no more, as nothing is to be lost by a guess.
     mutating func repairTimes() throws {
         for (table, column, source) in ContentInspection.times {
             let isImpossible = ContentInspection.isImpossible(column)
@@ -41,12 +42,34 @@ extension Repairing {
             if let source {
                 try keepCopy(of: source, where: isImpossible, because: Quarantine.Reason.time, withPayload: false)
             }
+            if column == ContentInspection.expiry {
+                try change(
+                    .wrongTimes,
+                    "COUNT {message expires|messages expire} no more that did at a time that cannot be; a copy was set aside.",
+                    "UPDATE \(table) SET \(column) = NULL WHERE \(isImpossible)")
+                continue
+            }
             try change(
                 .wrongTimes,
                 "COUNT {row|rows} of \(table) had a time \(column) that cannot be, and {has|have} the present"
                     + (source == nil ? "." : "; a copy was set aside."),
                 "UPDATE \(table) SET \(column) = \(now.microseconds) WHERE \(isImpossible)")
         }
+        try letGroupsGo()
+    }
+
+    /// Has groups begin again that were put off for good. Any claim goes on with what is noted.
+    private mutating func letGroupsGo() throws {
+        let isHeld = ContentInspection.isHeldForGood(at: now)
+        try database.execute(
+            sql: """
+                INSERT OR IGNORE INTO penstock_regroup (queue_id, group_key)
+                SELECT queue_id, group_key FROM penstock_group_rate WHERE \(isHeld)
+                """)
+        try change(
+            .wrongTimes,
+            "COUNT {group begins|groups begin} again that {was|were} put off for longer than anybody can put one off.",
+            "UPDATE penstock_group_rate SET held_until = 0, opens_at = NULL WHERE \(isHeld)")
     }
 
     /// Brings cursors back to the end of the log that are ahead of it.
