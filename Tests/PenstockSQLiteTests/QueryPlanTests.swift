@@ -1,3 +1,4 @@
+import Foundation
 import GRDB
 import PenstockCore
 import PenstockTestKit
@@ -37,27 +38,11 @@ import Testing
                 if case .statement(let statement) = event { statements.record(statement.sql) }
             }
         }
-        pool = try DatabasePool(path: folder.file("queue.db"), configuration: configuration)
+        let path = folder.file("queue.db")
+        try await FilledFile.content.value.write(to: URL(filePath: path))
+        pool = try DatabasePool(path: path, configuration: configuration)
         store = try await SQLiteStore.open(pool: pool)
-        try await store.configure(.jobs, .create(.bounded(100_000, .dropOldest), ifAbsent: false))
-        try await store.configure(.mail, .create(QueuePolicy(), ifAbsent: false))
-        try await fill()
         _ = statements.take()
-    }
-
-    /// Much of everything beside the little that is wanted.
-    private func fill() async throws {
-        for queue in [QueueName.jobs, .mail] {
-            _ = try await store.enqueue(many(2000, due: .after(.seconds(86_400))), to: queue, durability: .processCrash)
-            _ = try await store.enqueue(many(2000), to: queue, durability: .processCrash)
-            let messages = try await store.take(2000, from: queue)
-            _ = try await store.settle(
-                messages.map { Settlement($0.lease, $0.lease.sequence.rawValue % 10 == 0 ? .dead(error: "e") : .done) })
-        }
-    }
-
-    private func many(_ count: Int, due: Due = .now) -> [NewMessage] {
-        (1...count).map { .text("\($0)", priority: $0 % 5, due: due) }
     }
 
     /// What SQLite plans for each statement run since the last time.
@@ -155,7 +140,7 @@ import Testing
 
     @Test(arguments: [false, true]) func aMessagesLifeGoesByIndexes(_ isAnalyzed: Bool) async throws {
         try await analyze(isAnalyzed)
-        _ = try await store.enqueue(many(5), to: .jobs, durability: .powerLoss)
+        _ = try await store.enqueue(FilledFile.messages(5), to: .jobs, durability: .powerLoss)
         for conflict in [KeyConflict.skip, .skip, .replace] {
             try await store.put(.text("a", key: "k", onConflict: conflict))
         }
@@ -184,7 +169,7 @@ import Testing
         _ = try await store.extend(messages.map(\.lease), by: .seconds(60))
         let verdicts: [Verdict] = [.done, .retry(error: "e"), .dead(error: "e"), .release]
         _ = try await store.settle(zip(messages, verdicts).map { Settlement($0.lease, $1) })
-        _ = try await store.enqueue(many(3), to: .mail, durability: .processCrash)
+        _ = try await store.enqueue(FilledFile.messages(3), to: .mail, durability: .processCrash)
         let run = try await store.take(3, from: .mail).sorted { $0.lease.sequence < $1.lease.sequence }
         _ = try await store.settle(run.map { Settlement($0.lease, .done) })
         _ = try await store.reclaim()
@@ -232,7 +217,7 @@ import Testing
     }
 
     @Test(arguments: [false, true]) func commandsAndPruningGoByIndexes(_ isAnalyzed: Bool) async throws {
-        _ = try await store.enqueue(many(5), to: .jobs, durability: .powerLoss)
+        _ = try await store.enqueue(FilledFile.messages(5), to: .jobs, durability: .powerLoss)
         try await analyze(isAnalyzed)
         _ = try await store.apply(.cancel, to: .queue(.jobs, states: [.ready], limit: 3))
         _ = try await store.apply(.cancel, to: .queue(.jobs, states: [.scheduled], limit: 3))
@@ -251,7 +236,7 @@ import Testing
     }
 
     @Test(arguments: [false, true]) func readingsGoByIndexes(_ isAnalyzed: Bool) async throws {
-        _ = try await store.enqueue(many(5), to: .jobs, durability: .powerLoss)
+        _ = try await store.enqueue(FilledFile.messages(5), to: .jobs, durability: .powerLoss)
         try await analyze(isAnalyzed)
         for state in MessageState.allCases {
             _ = try await store.messages(
