@@ -33,6 +33,10 @@ package enum Advice: Sendable {
             "finish it by deleting it once more"
         ),
         (
+            "finish it with `penstock queue delete --force`", "finish it with DELETE /v1/queues/NAME?force=true",
+            "finish it by deleting it once more, also if messages wait or run"
+        ),
+        (
             "`penstock queue set` gives it some, with --fifo or --limit-per-key",
             "PATCH /v1/queues/NAME gives it some, with \"groups\"", "a change of its policy gives it some"
         ),

@@ -29,7 +29,7 @@ package enum LineInspection {
             report.add(
                 .deletionUnfinished, .warning,
                 "The deletion of the queue '\(name)' has begun and is not finished; if no program is at it, delete the queue "
-                    + "again.", queue: name)
+                    + "again, with force (`--force`) if messages wait or run there.", queue: name)
         }
         report.add(
             .quarantined, .note,

@@ -25,8 +25,9 @@ enum Deleting {
             // The move by which it comes has no end then: of its messages rows would come that tell of no queue.
             try transaction.connection.run(breakMoveOff, .integer(account.id))
         }
-        if !force, try hasOpen(account, in: transaction) {
-            throw refusal(queue, openCount: try countOpen(account, in: transaction))
+        if !force, try account.hasOpen(in: transaction) {
+            throw refusal(
+                queue, openCount: try countOpen(account, in: transaction), isBegun: account.isDeleting)
         }
         try setDeleting(account, true, in: transaction)
         // Producers that wait for room and workers that wait for messages learn of it at once.
@@ -41,7 +42,7 @@ enum Deleting {
     static func step(_ queue: QueueName, force: Bool, limit: Int, in transaction: Transaction) throws -> Step {
         let account = try transaction.account(of: queue)
         let connection = transaction.connection
-        if !force, try hasOpen(account, in: transaction) {
+        if !force, try account.hasOpen(in: transaction) {
             let openCount = try countOpen(account, in: transaction)
             try setDeleting(account, false, in: transaction)
             transaction.ringAll(queue)
@@ -102,16 +103,19 @@ enum Deleting {
     }
 
     /// What is said when messages wait or run and nobody asked for force.
-    static func refusal(_ queue: QueueName, openCount: Int64) -> PenstockError {
+    ///
+    /// - Parameter isBegun: whether a deletion with force has begun, after which nothing is worked or cancelled there.
+    static func refusal(_ queue: QueueName, openCount: Int64, isBegun: Bool = false) -> PenstockError {
         let what = openCount == 1 ? "1 message that waits or runs" : "\(openCount) messages that wait or run"
+        if isBegun {
+            return PenstockError(
+                .illegalTransition,
+                "The queue '\(queue)' is being deleted, and has \(what); wait until it is gone, or finish it with "
+                    + "`penstock queue delete --force`.")
+        }
         return PenstockError(
             .illegalTransition,
             "The queue '\(queue)' has \(what); work or cancel what is there, or delete it with force (`--force`).")
-    }
-
-    /// Whether messages wait or run. The rows are asked, as what the depths say may have been changed by hand.
-    private static func hasOpen(_ account: QueueAccount, in transaction: Transaction) throws -> Bool {
-        try transaction.connection.first(anyOpen, .integer(account.id)) { $0.integer(0) != 0 } ?? false
     }
 
     private static func countOpen(_ account: QueueAccount, in transaction: Transaction) throws -> Int64 {
@@ -128,14 +132,6 @@ enum Deleting {
         """
         UPDATE penstock_arrival SET place = -1
         WHERE finished_at IS NULL AND move_id IN (SELECT move_id FROM penstock_arriving WHERE queue_id = ?1)
-        """)
-    private static let anyOpen = Query(
-        """
-        SELECT EXISTS (SELECT 1 FROM penstock_ready WHERE queue_id = ?1)
-            OR EXISTS (SELECT 1 FROM penstock_scheduled WHERE queue_id = ?1)
-            OR EXISTS (SELECT 1 FROM penstock_pending WHERE queue_id = ?1)
-            OR EXISTS (SELECT 1 FROM penstock_blocked WHERE queue_id = ?1)
-            OR EXISTS (SELECT 1 FROM penstock_lease WHERE sequence > 0 AND queue_id = ?1)
         """)
     private static let selectOpenCount = Query(
         """

@@ -41,39 +41,6 @@ package final class QueueAccount {
         hasGroupRates = nil
     }
 
-    /// Throws `queueDeleting` when the queue's deletion has begun: what it took now would be deleted with the rest. Or when it is copied
-    /// here, and not all of it is there.
-    package func refuseDeleting(in transaction: Transaction) throws {
-        guard isDeleting else { return }
-        try refuseArriving(in: transaction)
-        if try transaction.connection.first(Self.isOfBrokenMove, .integer(id), read: { _ in true }) == true {
-            throw PenstockError(
-                .queueDeleting,
-                "The queue '\(name)' was being copied here, and a queue of that move was deleted; give the copy up with `penstock copy "
-                    + "--cancel`, or delete the queue with force.")
-        }
-        throw PenstockError(
-            .queueDeleting,
-            "The queue '\(name)' is being deleted; wait until it is gone, or finish it with `penstock queue delete`.")
-    }
-
-    /// Whether the queue is copied here, and not all of it is there: nobody but the copy changes anything of it.
-    package func isArriving(in transaction: Transaction) throws -> Bool {
-        guard isDeleting else { return false }
-        return try transaction.connection.first(Self.readSource, .integer(id)) { _ in true } ?? false
-    }
-
-    /// Throws `queueDeleting` when the queue is copied here, and not all of it is there: what has come is compared with its source.
-    package func refuseArriving(in transaction: Transaction) throws {
-        guard isDeleting,
-            let source = try transaction.connection.first(Self.readSource, .integer(id), read: { $0.text(0) })
-        else { return }
-        throw PenstockError(
-            .queueDeleting,
-            "The queue '\(name)' is being copied here from \(source ?? "another store"), and takes nothing before all of it is "
-                + "there; run the same `penstock copy` again if none is at it.")
-    }
-
     /// Rings once this is committed, as so many messages more can be claimed, or the log has changed.
     package func ring(messages: Int) {
         ring = ring ?? Ring()
@@ -269,13 +236,6 @@ package final class QueueAccount {
     private static let writeLatency = Query(
         "UPDATE penstock_depth SET wait_latency = ?2, work_latency = ?3 WHERE queue_id = ?1")
     private static let selectWaiting = Query("SELECT scheduled, ready, blocked FROM penstock_depth WHERE queue_id = ?1")
-    private static let readSource = Query(
-        """
-        SELECT arrival.source FROM penstock_arriving AS arriving
-        LEFT JOIN penstock_arrival AS arrival ON arrival.move_id = arriving.move_id
-        WHERE arriving.queue_id = ?1 AND coalesce(arrival.place, 0) >= 0
-        """)
-    private static let isOfBrokenMove = Query("SELECT 1 FROM penstock_arriving WHERE queue_id = ?1")
     private static let insert = Query(
         """
         INSERT INTO penstock_depth (queue_id)

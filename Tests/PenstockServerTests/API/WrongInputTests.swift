@@ -61,5 +61,8 @@ import Testing
             let full = try await server.send("DELETE", "/v1/queues/q").json()["detail"] as? String
             #expect(full?.contains("?force=true") == true && full?.contains("--force") == false, "\(full ?? "")")
         }
+        let killed = "Or finish it with `penstock queue delete --force`."
+        #expect(Advice.http.instead(of: killed) == "Or finish it with DELETE /v1/queues/NAME?force=true.")
+        #expect(!Advice.pages.instead(of: killed).contains("--force"))
     }
 }

@@ -12,7 +12,8 @@ struct QueueDeleteCommand: AsyncParsableCommand {
               penstock queue delete mail --force
 
             Refused while messages wait or run, unless --force is given. Nothing is accepted while it goes on. When it is \
-            interrupted, `queue list` says that the queue is being deleted; run the command again.
+            interrupted, `queue list` says that the queue is being deleted; run the command again, \
+            with --force if it had that.
             """)
 
     @OptionGroup var options: QueueOptions

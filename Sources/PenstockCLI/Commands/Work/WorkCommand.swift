@@ -267,6 +267,16 @@ struct WorkCommand: AsyncParsableCommand {
                     try await store.workers().reduce(0) { $1.processID == getpid() ? $0 + $1.leased : $0 }
                 },
                 logger: logger)
+            var notice = DeletionNotice(of: queues.map(\.name)) { queue in
+                try await store.storage.status(of: queue).queue(queue).isDeleting
+            } say: { sentence in
+                ErrorOutput.say(sentence, .warning)
+            }
+            // Before the worker, which may end soon.
+            await notice.look()
+            let looks = notice
+            // Cancelled with the end of the worker.
+            async let _ = looks.goOn()
             try await worker.run()
         }
     }
