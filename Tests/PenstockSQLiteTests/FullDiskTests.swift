@@ -69,6 +69,28 @@ struct FullDiskTests {
         try await again.close()
     }
 
+    /// A program that could not open the file leaves companions that are too small for whoever comes next.
+    @Test func theFileIsLookedAtAfterAProgramThatFoundNoRoom() async throws {
+        let store = try await SQLiteStore.openWithJobs(path)
+        try await store.put(.text("it"), durability: .powerLoss)
+        try await store.close()
+        try fill(leaving: 0)
+        for companion in ["-wal", "-shm"] {
+            #expect(FileManager.default.createFile(atPath: path + companion, contents: nil))
+        }
+        // No other connection can be had.
+        await expect(.diskFull) { try await SQLiteStore.open(path: path) }
+        let reader = try await SQLiteReader.open(path: path)
+        #expect(try await reader.status(of: .jobs).queues.map(\.depths.ready) == [1])
+        try await reader.close()
+        #expect(try await SQLiteStore.inspectHealth(path: path).isHealthy)
+
+        try FileManager.default.removeItem(atPath: filler)
+        let again = try await SQLiteStore.open(path: path)
+        #expect(try await again.texts() == ["it"])
+        try await again.close()
+    }
+
     @Test func manyCallersAtAFullDiskEachHaveTheirOwnAnswer() async throws {
         let store = try await SQLiteStore.openWithJobs(path)
         try fill(leaving: 400_000)

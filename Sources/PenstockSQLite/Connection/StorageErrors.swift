@@ -5,6 +5,11 @@ import PenstockSQL
 
 /// What SQLite reports, as what it means to people.
 enum StorageErrors {
+    /// Whether `error` says that there is no room on the disk of the file at `path`.
+    static func isFullDisk(_ error: any Error, _ path: String) -> Bool {
+        (translated(error, path: path) as? PenstockError)?.code == .diskFull
+    }
+
     /// `error` as a ``PenstockError`` about the file at `path`; errors that are one already, and cancellation, pass.
     static func translated(_ error: any Error, path: String) -> any Error {
         guard let error = error as? DatabaseError else { return error }

@@ -15,10 +15,26 @@ struct HealthInspection {
             // A user who may not write the file reads it as one that does not change, while no program has it open: SQLite would make a
             // write-ahead log beside it, of this user's, and the file's owner could write no more.
             let stillness = access(path, W_OK) == 0 ? nil : FileStillness(path)
-            let report = try report(isStill: stillness != nil)
+            let report: HealthReport
+            do {
+                report = try self.report(isStill: stillness != nil)
+            } catch  where stillness == nil && StorageErrors.isFullDisk(error, path) {
+                // SQLite needs room beside the file, and the file itself can be read.
+                if let report = try reportOnFullDisk(error) { return report }
+                continue
+            }
             // What was read of a file that changed meanwhile may be of two moments.
             if stillness == nil || FileStillness(path) == stillness { return report }
         }
+    }
+
+    /// Reads the file as one that does not change; `nil`: it has changed meanwhile.
+    ///
+    /// - Throws: `error` where some program may be writing.
+    private func reportOnFullDisk(_ error: any Error) throws -> HealthReport? {
+        guard let stillness = FileStillness(path, besideEmptyLog: true) else { throw error }
+        let report = try report(isStill: true)
+        return FileStillness(path, besideEmptyLog: true) == stillness ? report : nil
     }
 
     private func report(isStill: Bool) throws -> HealthReport {

@@ -14,6 +14,9 @@ import Synchronization
 /// - Without one no program has the file open in a way that could change it, and all that was written is in the file
 ///   itself. It is opened as one that does not change (`immutable`), and for one reading only: afterwards it is asked
 ///   whether any program has begun to write meanwhile, and then it is read again.
+///
+/// A program that finds the disk full as it opens the file leaves a `-shm` behind that is too small, and an empty log. No ordinary connection
+/// can be had beside these before there is room, and the file is read in the second way.
 final class ReadOnlyFile: Sendable {
     private enum State {
         case idle
@@ -64,12 +67,19 @@ final class ReadOnlyFile: Sendable {
                     return try body(database)
                 }
             }
-            guard let stillness = FileStillness(path) else {
-                try connect()
-                continue
+            var stillness = FileStillness(path)
+            let isBesideWriters = stillness == nil
+            if isBesideWriters {
+                do {
+                    try connect()
+                    continue
+                } catch  where StorageErrors.isFullDisk(error, path) {
+                    stillness = FileStillness(path, besideEmptyLog: true)
+                    if stillness == nil { throw error }
+                }
             }
             let result = Result { try readStill(body) }
-            if FileStillness(path) == stillness { return try result.get() }
+            if FileStillness(path, besideEmptyLog: isBesideWriters) == stillness { return try result.get() }
         }
         throw PenstockError(.busy, "\(path) was written to at every look; look again.")
     }
@@ -162,13 +172,15 @@ struct FileStillness: Equatable {
 
     /// How the file at `path` is; `nil` when a write-ahead log beside it says that some program may be writing it, or may have left
     /// something behind that belongs to it.
-    init?(_ path: String) {
+    ///
+    /// - Parameter besideEmptyLog: whether a log with nothing in it says neither: as long as it is so, all that was written is in the file.
+    init?(_ path: String, besideEmptyLog: Bool = false) {
         // SQLite understands names of this form when it was built to, as it is on the systems of Apple and of Debian.
         guard sqlite3_compileoption_used("USE_URI") != 0, let status = FileIdentity.status(of: path),
             FileIdentity.status(of: path + "-journal") == nil
         else { return nil }
         if let writeAheadLog = FileIdentity.status(of: path + "-wal"),
-            writeAheadLog.st_size > 0 || FileIdentity.status(of: path + "-shm") != nil
+            writeAheadLog.st_size > 0 || !besideEmptyLog && FileIdentity.status(of: path + "-shm") != nil
         {
             return nil
         }
