@@ -41,12 +41,22 @@ package struct StoreFile: Sendable {
         "doctor --repair": "nothing is repaired there; restore a backup, or put rows right by hand",
     ]
 
-    /// The path from the root, or the address.
+    /// The path from the root, or the address, which names a socket by its path from the root. One that has no room for that in the name
+    /// of a socket stays as it is.
     var absolutePath: String {
-        guard !path.hasPrefix("/"), kind == nil, let folder = getcwd(nil, 0) else { return path }
+        let start = path.prefix("unix:".count)
+        let scheme = start.lowercased() == "unix:" ? start : ""
+        let name = path.dropFirst(scheme.count)
+        guard kind == nil || !scheme.isEmpty, !name.isEmpty, !name.hasPrefix("/"), let folder = getcwd(nil, 0) else {
+            return path
+        }
         defer { free(folder) }
-        return "\(String(cString: folder))/\(path)"
+        let absolute = "\(String(cString: folder))/\(name)"
+        return scheme.isEmpty || absolute.utf8.count < Self.socketPathEnd ? "\(scheme)\(absolute)" : path
     }
+
+    /// The path of a socket has fewer bytes than this.
+    private static let socketPathEnd = 104
 
     /// Whether there is a file. Of what an address leads to it is not known before it is opened.
     var exists: Bool {

@@ -1,4 +1,7 @@
+import Foundation
 import Testing
+
+@testable import PenstockCLI
 
 /// What `--db` makes of addresses of servers, and of what looks like one.
 @Suite(.timeLimit(.minutes(5)))
@@ -14,6 +17,20 @@ struct ServerAddressTests {
         try await Tool.empty().fail(
             ["status", "--db", "HTTP://127.0.0.1:1"], with: 69,
             saying: "The server at http://127.0.0.1:1 cannot be reached")
+    }
+
+    /// A worker's command has the address in PENSTOCK_DB, and may go to another folder.
+    @Test func theAddressOfASocketHoldsInEveryFolder() {
+        let here = FileManager.default.currentDirectoryPath
+        let address = "UNIX:s.sock"
+        let absolute = "\(here)/s.sock"
+        #expect(StoreFile(path: address).absolutePath == (absolute.utf8.count < 104 ? "UNIX:" + absolute : address))
+        // The way from the root has no room in it.
+        let long = "unix:" + String(repeating: "x", count: 100)
+        for same in ["unix:/run/s", "http://host:1", "postgres:///db", "/a/b.db", long] {
+            #expect(StoreFile(path: same).absolutePath == same)
+        }
+        #expect(StoreFile(path: "b.db").absolutePath == "\(here)/b.db")
     }
 
     @Test(arguments: ["status", "doctor", "serve"])
