@@ -138,6 +138,7 @@ extension Faults {
                 let writer = try await StoppedWriter(site)
                 let began = ContinuousClock.now
                 worker.send(SIGTERM)
+                await worker.waitUntilItSays("Stopping")
                 worker.send(SIGINT)
                 let end = try await worker.end
                 #expect(end.status == .exited(143) || end.status == .exited(130), "\(end.errors)")

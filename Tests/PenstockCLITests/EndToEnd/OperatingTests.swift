@@ -60,9 +60,12 @@ struct OperatingTests {
         let tool = try await Tool.withQueue()
         try await tool.succeed(["enqueue", "q", "x"])
         let worker = try await Running.start(
-            tool, ["work", "q", "--log-format", "json", "--verbose", "--", "sh", "-c", "echo begun; exec sleep 1000"])
+            tool,
+            [
+                "work", "q", "--log-format", "json", "--verbose", "--grace", "100ms", "--", "sh", "-c",
+                "echo begun; exec sleep 1000",
+            ])
         #expect(try await worker.output.readLine() == "begun")
-        worker.signal(15)
         worker.signal(15)
         _ = try await worker.status
         var messages: [String] = []

@@ -100,6 +100,23 @@ struct WorkStopTests {
         #expect(try await messages(tool) == ["ready 0", "ready 0"])
     }
 
+    /// As timeout(1) signals its child, and then the whole group that the child is in.
+    @Test func aSignalThatComesWithTheFirstIsTheFirst() async throws {
+        let tool = try await Tool.withQueue()
+        let gate = try Gate(in: tool)
+        let worker = try await start(tool, [], "echo started; read -r _ < \(gate.path)")
+        // Stopped, it meets both at once.
+        worker.signal(SIGSTOP)
+        worker.signal(SIGTERM)
+        worker.signal(SIGINT)
+        worker.signal(SIGCONT)
+        #expect(
+            try await worker.errors.readLine().hasPrefix("penstock: Stopping; commands that run have 30s to end"))
+        try gate.open()
+        #expect(try await worker.status == .exited(0))
+        #expect(try await messages(tool) == ["done 1", "ready 0"])
+    }
+
     /// A worker that is killed can do nothing any more. Its command, the command's child and grandchild end all the
     /// same: each holds the pipe that is read to its end here. The next worker gets the message at once.
     @Test func nothingOutlivesAKilledWorker() async throws {

@@ -24,6 +24,9 @@ struct CommandWorker: Sendable {
     /// How long a worker that has nothing in its hands may take to end. It takes longer when another process holds the
     /// file.
     private static let leaveTime = Duration.seconds(1)
+    /// How long after the first signal another one is the first one still: timeout(1) signals a process and then its whole group, and means
+    /// one.
+    private static let firstSignalTime = Duration.milliseconds(250)
     /// How long one may take to give back what it has, when no command runs after the grace, or after a second signal.
     /// Should it not come to that, the kernel tells other workers that it is gone.
     private static let giveBackTime = Duration.seconds(3)
@@ -80,7 +83,8 @@ struct CommandWorker: Sendable {
         return first ?? second ?? nil
     }
 
-    /// Stops the group for the first reason, and the commands that still run when the grace is over.
+    /// Stops the group for the first reason, and the commands that still run when the grace is over. What a second signal does is said
+    /// once there can be one.
     ///
     /// - Returns: the failure, after a signal that came when it was stopping already; or, once this task is cancelled
     ///   because the worker has ended, the failure that it was stopped for, if any.
@@ -91,8 +95,12 @@ struct CommandWorker: Sendable {
             defer { timer.cancelAll() }
             var isStopping = false
             var failure: Failure?
+            // What is to be said of the first signal, as long as it is not over.
+            var sentence: String?
             for await reason in reasons.all {
                 switch reason {
+                case .signal where sentence != nil:
+                    continue
                 case .signal(let number) where isStopping:
                     let status: ShellStatus = number == SIGINT ? .interrupted : .terminated
                     leave(with: status)
@@ -102,12 +110,18 @@ struct CommandWorker: Sendable {
                     return Failure(
                         status,
                         "Stopped at once by a second signal: the commands were killed, and their messages given back.")
-                case .signal where stops.isEmpty:
-                    ErrorOutput.say("Stopping; no command runs.")
                 case .signal:
-                    ErrorOutput.say(
-                        "Stopping; commands that run have \(DurationText.format(grace)) to end. A second "
-                            + "signal stops at once.")
+                    sentence =
+                        stops.isEmpty
+                        ? "Stopping; no command runs."
+                        : "Stopping; commands that run have \(DurationText.format(grace)) to end. A second signal stops at once."
+                    timer.addTask {
+                        guard (try? await clock.sleep(for: Self.firstSignalTime)) != nil else { return }
+                        reasons.add(.firstIsOver)
+                    }
+                case .firstIsOver:
+                    if let said = sentence { ErrorOutput.say(said) }
+                    sentence = nil
                 case .broken(let reason):
                     failure = failure ?? reason
                 }
@@ -122,6 +136,8 @@ struct CommandWorker: Sendable {
                 }
                 timer.addTask { [failure] in await leaveWithEmptyHands(stops, failure) }
             }
+            // It has ended meanwhile.
+            if let sentence { ErrorOutput.say(sentence) }
             return failure
         }
     }

@@ -4,6 +4,8 @@ import Dispatch
 enum StopReason: Sendable {
     /// SIGTERM or SIGINT.
     case signal(Int32)
+    /// The first signal is over: what comes from now on is a second one.
+    case firstIsOver
     /// Its command cannot be started any more.
     case broken(Failure)
 }

@@ -66,7 +66,8 @@ struct WorkCommand: AsyncParsableCommand {
             SIGTERM or SIGINT stops the worker: it claims nothing more, and waits up to --grace for what runs; then \
             it stops the commands with SIGTERM and gives their messages back, but for those whose command ends with status 0 then. One \
             that --timeout stops has failed, whatever its status. A second signal kills the commands and gives back \
-            at once. However the worker ends, its commands and what they started end with it, but for processes that \
+            at once; one that comes with the first, as of timeout(1), which signals a process and its group, is the first one \
+            still. However the worker ends, its commands and what they started end with it, but for processes that \
             leave their process group.
             """)
 
