@@ -43,4 +43,35 @@ import Testing
         await server.stop()
         try await store.close()
     }
+
+    /// Nobody sees there that its process is gone.
+    @Test func withoutItsServerItSaysWhenItsMessagesComeBack() async throws {
+        let folder = TemporaryFolder()
+        let store = try await PenstockStore.open(path: folder.file("queue.db"))
+        let queue = try await store.queue("mail", of: String.self)
+        try await queue.enqueue("hello")
+        let server = try await TestServer.start(store, at: .unix(path: folder.file("s")))
+        let command = ["work", "mail", "--grace", "100ms", "--", "sh", "-c", "echo begun; exec sleep 1000"]
+        let end = try await Subprocess.run(
+            .path("/bin/sh"),
+            arguments: Arguments(["-c", "exec \"$0\" \"$@\" 2>&1", BuiltPrograms.path("penstock")] + command),
+            environment: .inherit.updating(["PENSTOCK_DB": "unix:\(folder.file("s"))"]), input: .none,
+            output: .sequence, error: .discarded
+        ) { execution in
+            let worker = execution.processIdentifier.value
+            var said = ""
+            for try await line in execution.standardOutput.strings() {
+                said += line
+                guard line.contains("begun") else { continue }
+                await server.stop()
+                kill(worker, SIGTERM)
+            }
+            return said
+        }
+        #expect(end.terminationStatus == .exited(75))
+        let sentence =
+            "the server does not take what became of the messages in hand, so they come back when their leases have ended."
+        #expect(end.closureResult.contains(sentence), "\(end.closureResult)")
+        try await store.close()
+    }
 }

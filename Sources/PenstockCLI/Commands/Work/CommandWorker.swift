@@ -17,6 +17,8 @@ struct CommandWorker: Sendable {
     /// How many messages processes of this number have leased, as the store says. It knows of a claim before its answer is here, but
     /// not of what a server's client holds.
     let leasedCount: @Sendable () async throws -> Int
+    /// What the store is, to which messages come back after an end that gives nothing back.
+    let place: StorePlace
     let logger: Logger
     /// What the worker itself knows that it holds.
     let heldLeases = HeldLeases()
@@ -161,8 +163,8 @@ struct CommandWorker: Sendable {
             failure
                 ?? Failure(
                     .temporary,
-                    "Stopped, but the file does not take what became of the messages in hand, so they come back when it is "
-                        + "seen that this worker is gone."))
+                    "Stopped, but \(place.name) does not take what became of the messages in hand, so they come back "
+                        + "\(place.whenLostComesBack)."))
     }
 
     /// Whether no command runs and no message is leased. As long as this cannot be known, the worker may have some.
@@ -178,8 +180,8 @@ struct CommandWorker: Sendable {
             ProgramEnd.now(
                 Failure(
                     status,
-                    "Stopped at once by a second signal: the commands were killed. Another process holds the file, so "
-                        + "their messages come back when it is seen that this worker is gone."))
+                    "Stopped at once by a second signal: the commands were killed. \(place.whyNothingIsGivenBack), so their messages come back "
+                        + "\(place.whenLostComesBack)."))
         }
     }
 }

@@ -267,7 +267,7 @@ struct WorkCommand: AsyncParsableCommand {
                 leasedCount: {
                     try await store.workers().reduce(0) { $1.processID == getpid() ? $0 + $1.leased : $0 }
                 },
-                logger: logger)
+                place: StorePlace(file.kind), logger: logger)
             var notice = DeletionNotice(of: queues.map(\.name)) { queue in
                 try await store.storage.status(of: queue).queue(queue).isDeleting
             } say: { sentence in
