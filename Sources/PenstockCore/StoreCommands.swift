@@ -23,7 +23,7 @@ public enum QueueChange: Sendable {
     /// worked while others have one. All groups weigh 1 unless they are told otherwise. It counts from the next message on that is
     /// enqueued.
     case setGroupWeight(String, Int)
-    /// Removes it with all its messages and history. Throws `illegalTransition` when messages wait or run, unless `force`
+    /// Removes it with all its messages, its history and its schedules. Throws `illegalTransition` when messages wait or run, unless `force`
     /// is true; then none of them was removed.
     ///
     /// A large queue is removed in steps. From the first one on nothing is accepted, claimed or put back in line, until

@@ -96,7 +96,7 @@ extension PenstockStore {
         try await storage.limits()
     }
 
-    /// Removes a queue with all its messages and history.
+    /// Removes a queue with all its messages, its history and its schedules.
     ///
     /// - Throws: `PenstockError` with code `unknownQueue`, or `illegalTransition` when messages wait or run, unless
     ///   `force` is true.

@@ -47,6 +47,19 @@ struct ScheduleTests {
         }
     }
 
+    /// No message waits, so no force is needed.
+    @Test func aScheduleGoesWithItsQueueAndThatIsSaid() async throws {
+        let tool = try await Tool.withQueue()
+        try await tool.succeed(["queue", "create", "other"])
+        for (name, queue) in [("a", "q"), ("b", "q"), ("c", "other")] {
+            try await tool.succeed(["schedule", "add", name, "@yearly", "--queue", queue, "x"])
+        }
+        #expect(
+            try await tool.succeed(["queue", "delete", "q"]).output == "Queue q deleted, and 2 schedules with it.\n")
+        let left = try await tool.succeed(["schedule", "list", "--json"]).objects()
+        #expect(left.map { $0["schedule"].text } == ["c"])
+    }
+
     @Test func whatCannotBeChangesNothing() async throws {
         let tool = try await Tool.withQueue()
         try await tool.succeed(["schedule", "add", "s", "@daily", "--queue", "q", "x"])
