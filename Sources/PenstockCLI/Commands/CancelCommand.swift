@@ -62,7 +62,8 @@ struct CancelCommand: AsyncParsableCommand {
     private func phrase(_ store: PenstockStore, _ selection: Selection, _ count: Int) async throws -> String? {
         if now { return nil }
         guard case .sequences(let sequences) = selection else {
-            return running ? "cancelled, those that run once their workers have ended" : nil
+            return running
+                ? "cancelled, those that run once their workers have ended, unless they are done by then" : nil
         }
         let query = MessageQuery(sequences: Array(sequences.prefix(Limits.rowsMax)), limit: Limits.rowsMax)
         let found = try await store.list(query)
@@ -79,9 +80,13 @@ struct CancelCommand: AsyncParsableCommand {
     static func phrase(of count: Int, asked: Int, done: Int) -> String? {
         if asked + done == 0 { return nil }
         if count == 1 {
-            return asked == 1 ? "cancelled once its worker has ended" : "done all the same, as its worker says"
+            return asked == 1
+                ? "cancelled once its worker has ended, unless it is done by then"
+                : "done all the same, as its worker says"
         }
-        return "cancelled" + (asked == 0 ? "" : ", \(asked) of all once a worker has ended")
+        let which = asked == count ? "" : ", \(asked) of them"
+        let whose = asked == 1 ? "its worker has ended, unless it is" : "their workers have ended, unless they are"
+        return "cancelled" + (asked == 0 ? "" : "\(which) once \(whose) done by then")
             + (done == 0 ? "" : ", but for \(done) done all the same, as a worker says")
     }
 }
