@@ -52,12 +52,14 @@ struct Server {
         OtherMethods.add(to: router, problemPage: dashboard.problemPage)
         let responder = OtherMethods.Responder(routes: router.buildResponder())
         let coalescing = coalescing(requests)
+        let listenerLog = ListenerLog()
         var services = listen.map { address in
-            ServiceGroupConfiguration.ServiceConfiguration(
-                service: Listener(
-                    address, connectionCountMax: connectionCountMax, finishTime: finishTime, responder: responder,
-                    handlers: { coalescing.map { [CoalescingHandler($0)] } ?? [] as [CoalescingHandler] },
-                    logger: logger, isReady: isReady))
+            let listener = Listener(
+                address, connectionCountMax: connectionCountMax, finishTime: finishTime, responder: responder,
+                handlers: { coalescing.map { [CoalescingHandler($0)] } ?? [] as [CoalescingHandler] },
+                logger: listenerLog.logger(logger), isReady: isReady)
+            return ServiceGroupConfiguration.ServiceConfiguration(
+                service: ListenerLog.Part(listener: listener, log: listenerLog))
         }
         // Services are told to stop the last one first: when open pages are told no more, listeners have no streams to wait for.
         services.append(.init(service: DashboardService(dashboard: dashboard)))

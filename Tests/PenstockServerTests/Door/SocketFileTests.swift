@@ -6,6 +6,7 @@ import PenstockFormats
 import PenstockHTTP
 import PenstockProcesses
 import PenstockTestKit
+import ServiceLifecycle
 import Subprocess
 import Testing
 
@@ -47,6 +48,31 @@ import Testing
             let answered = try await answer(at: path)
             #expect(answered == "HTTP/1.1 200 OK")
         }
+    }
+
+    /// What a listener says that is ended for another one's failure is no news.
+    @Test func whereOneAddressIsTakenTheErrorIsAllThatIsSaid() async throws {
+        let kept = TestLog(from: .warning)
+        let (taken, free) = (path, folder.file("other"))
+        try await TestServer.run(at: .unix(path: taken)) { _ in
+            let server = Server(
+                store: PenstockStore(TestDatabase().open()), listen: [.unix(path: free), .unix(path: taken)],
+                tokens: nil,
+                hosts: [], isReadOnly: true, name: nil, logger: kept.logger)
+            await #expect(throws: PenstockError.self) { try await server.run(gracefulShutdownSignals: []) { _ in } }
+        }
+        #expect(kept.lines == [])
+
+        struct Broken: Error {}
+        struct Failing: Service {
+            func run() async throws { throw Broken() }
+        }
+        let log = ListenerLog()
+        let logger = log.logger(kept.logger)
+        logger.error("before")
+        await #expect(throws: Broken.self) { try await ListenerLog.Part(listener: Failing(), log: log).run() }
+        logger.error("after")
+        #expect(kept.lines == ["before"])
     }
 
     @Test func aLiveServerKeepsItsSocket() async throws {
