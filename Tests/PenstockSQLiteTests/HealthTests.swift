@@ -116,6 +116,21 @@ import Testing
         try await store.close()
     }
 
+    /// Nobody settles these, and no row tells of whoever had them.
+    @Test func leasesOfAWorkerWithoutARowAreReported() async throws {
+        let store = try await openWithJobs()
+        for number in 1...2 { try await store.put(.text("\(number)")) }
+        _ = try await store.take(2)
+        #expect(try await report().findings == [])
+        try await ForeignProgram(path).run("DELETE FROM penstock_worker")
+        let found = try await report().findings
+        #expect(found.map(\.kind) == [.deadWorkers])
+        #expect(found.first?.message.hasPrefix("2 messages are leased to a worker that has no row") == true)
+        _ = try await store.reclaim()
+        #expect(try await report().findings == [])
+        try await store.close()
+    }
+
     @Test func aWorkerThatIsStuckIsReported() async throws {
         let store = try await openWithJobs()
         try await store.put(.text("it"))

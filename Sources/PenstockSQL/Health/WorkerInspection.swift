@@ -24,6 +24,10 @@ package struct WorkerInspection {
         }
         report.expiredLeases = try Reclaiming.endedLeaseCount(connection, boot: boot, locks)
         describe(&report)
+        report.add(
+            .deadWorkers, .warning,
+            "COUNT {message is|messages are} leased to a worker that has no row in penstock_worker, and counts as dead; any running worker "
+                + "puts {it|them} back.", count: try Reclaiming.orphanedLeaseCount(connection))
     }
 
     private func describe(_ report: inout HealthReport) {

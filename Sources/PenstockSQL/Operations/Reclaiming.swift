@@ -86,6 +86,11 @@ package enum Reclaiming {
         }
     }
 
+    /// How many leases have a worker without a row, so that their messages are to be put back as those of a dead one.
+    package static func orphanedLeaseCount(_ connection: Connection) throws -> Int {
+        try lost(orphanedLeases, [], limit: .max, connection).count
+    }
+
     /// Gives back, uncounted, every message that the worker `id` holds: its process ends in good order.
     package static func releaseAll(of id: Int64, in transaction: Transaction) throws {
         for sequence in try lost(leasesOf, [id], limit: .max, transaction.connection) {
