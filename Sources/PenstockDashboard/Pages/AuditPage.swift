@@ -24,6 +24,7 @@ struct AuditPage {
         let store = visit.site.store.storage
         var (shown, isMore): (ArraySlice<LogRecord>, Bool) = ([], false)
         var (entries, isWhole): ([AuditEntry], Bool) = ([], true)
+        var hasLog = true
         do {
             (_, shown, isMore) = try await place.log(of: Audit.queue, in: store, count: Self.recordCountMax)
             entries = AuditEntry.read(Array(shown))
@@ -34,11 +35,12 @@ struct AuditPage {
             }
         } catch let error as PenstockError where error.code == .unknownQueue {
             // Nobody has done anything yet.
+            hasLog = false
         }
         let noOutcome = isWhole ? Self.noOutcome : Self.farOutcome
         var fields: Fields = [
-            "queue": Audit.queue.text, "logLink": "\(Link.queue(Audit.queue))/log", "hasEntries": !entries.isEmpty,
-            "isNewest": place.isNewest,
+            "queue": Audit.queue.text, "logLink": "\(Link.queue(Audit.queue))/log", "hasLog": hasLog,
+            "hasEntries": !entries.isEmpty, "isNewest": place.isNewest,
             "entries": entries.map { entry -> Fields in
                 [
                     "time": Shown.time(entry.at, visit.now) ?? [:], "by": entry.by, "act": entry.act,

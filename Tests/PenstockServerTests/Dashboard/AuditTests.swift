@@ -33,6 +33,19 @@ import Testing
         }
     }
 
+    /// There is no such queue before the first act.
+    @Test func theLogIsLinkedOnceThereIsOne() async throws {
+        let store = TestDatabase().open()
+        try await TestServer.run(store: PenstockStore(store)) { (server) async throws in
+            let before = try await server.request("GET", "/audit").text
+            #expect(before.contains("into the queue penstock.audit before") && !before.contains("/log\""))
+            _ = try await Audit(store).began("act", on: "mail", queue: nil, by: "ops")
+            let after = try await server.request("GET", "/audit").text
+            let link = try #require(after.firstMatch(of: /into the queue <a href="([^"]*)">/)?.1)
+            #expect(try await server.request("GET", String(link)).status == 200)
+        }
+    }
+
     /// What came of the last acts of a page stands on the next one.
     @Test func olderActsAreOnThePagesBehind() async throws {
         let store = TestDatabase().open()
