@@ -32,7 +32,9 @@ struct Listing {
         if !isJSON { try output.table(table) }
         try output.flush()
         if count > limit {
-            ErrorOutput.line("penstock: There are more than these \(limit); use --limit or --from to see others.")
+            // It takes no more.
+            let way = limit < Limits.rowsMax ? "--limit or --from" : "--from"
+            ErrorOutput.line("penstock: There are more than these \(limit); use \(way) to see others.")
         }
     }
 }

@@ -74,6 +74,15 @@ struct LookingTests {
         #expect(try await tool.succeed(["list", "q", "--limit", "50"]).errors == "")
     }
 
+    /// More than it takes is not advised.
+    @Test func aListOfAsManyAsThereCanBeSaysHowToSeeOthers() async throws {
+        let tool = try await Tool.withQueue()
+        let lines = Array(String(repeating: "x\n", count: 10_001).utf8)
+        try await tool.succeed(["enqueue", "q", "--lines"], input: lines)
+        let cut = try await tool.succeed(["list", "q", "--limit", "10000"])
+        #expect(cut.errors == "penstock: There are more than these 10000; use --from to see others.\n")
+    }
+
     @Test func nothingThatIsShownCanHarmATerminal() async throws {
         let tool = try await Tool.withQueue()
         let hostile = Array("\u{1B}[2J\u{7}\r\n\u{202E}gpj.exe\u{9B}31m".utf8) + [0xFF]
