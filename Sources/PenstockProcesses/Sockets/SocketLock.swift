@@ -30,6 +30,14 @@ package struct SocketLock: Sendable {
         close(descriptor)
     }
 
+    /// What is said where nobody sees a socket: a cleaner of old files, say, has removed it under its program.
+    private static func unseen(_ path: String) -> PenstockError {
+        PenstockError(
+            .storage,
+            "Another program is to listen at \(path), and its socket was removed or is not there yet; stop that program, which has "
+                + "\(file(of: path)) open, or give another path.")
+    }
+
     private static func locked(_ path: String) throws(PenstockError) -> Int32 {
         while true {
             let descriptor = Foundation.open(file(of: path), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
@@ -44,7 +52,7 @@ package struct SocketLock: Sendable {
             close(descriptor)
             switch number {
             case EINTR: continue
-            case EAGAIN: throw SocketFile.taken(path)
+            case EAGAIN: throw access(path, F_OK) == 0 ? SocketFile.taken(path) : unseen(path)
             default: throw SystemErrors.failure("Nothing can listen at \(path)", number)
             }
         }

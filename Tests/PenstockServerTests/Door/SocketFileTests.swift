@@ -90,6 +90,18 @@ import Testing
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).isEmpty)
     }
 
+    /// Nobody can reach it any more, and nothing at the path tells of it.
+    @Test func aServerWithoutItsSocketIsNamedByItsLock() async throws {
+        let path = path
+        try await TestServer.run(at: .unix(path: path)) { _ in
+            try FileManager.default.removeItem(atPath: path)
+            let refused = await refusal(at: .unix(path: path))
+            #expect(refused?.code == .storage)
+            #expect(refused?.message.contains("its socket was removed") == true)
+            #expect(refused?.message.contains("stop that program, which has \(path)~lock open") == true)
+        }
+    }
+
     /// Of two that start at the same moment both may have seen that nobody listens there.
     @Test func aSocketTakesThePlaceOfNoOther() throws {
         let first = try StreamSocket.listening(at: .path(path))
