@@ -1,7 +1,8 @@
 import Penstock
 import PenstockCore
-import PenstockHTTP
 import Testing
+
+@testable import PenstockHTTP
 
 /// What is said of JSON that is no such request, and of requests that cannot be carried out.
 @Suite(.timeLimit(.minutes(5))) struct WrongInputTests {
