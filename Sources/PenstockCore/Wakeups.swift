@@ -123,26 +123,6 @@ public final class Wakeups: Sendable {
         return woken.reduce(0) { $1.awaited == .work ? $0 + $1.room : $0 }
     }
 
-    /// Wakes the tasks that wait at `bucket` in the process that has committed. Of the callers that pass on what they do not take
-    /// (``callForWork(in:after:room:passesOn:_:)``) only as many are called as can take the messages, first come first served, of those that
-    /// wait for the queue with that tag: a server may have a thousand of them.
-    ///
-    /// - Returns: how many messages those can take that are woken for work.
-    @discardableResult
-    package func ring(at bucket: Int, messages: Int, tag: UInt16) -> Int {
-        let woken = state.withLock { state in
-            state.ring(for: .work, at: bucket)
-            return state.take(messages, tag: tag, at: bucket)
-        }
-        for sleeper in woken { sleeper.resume(.success(())) }
-        return woken.reduce(0) { $1.awaited == .work ? $0 + $1.room : $0 }
-    }
-
-    /// Wakes others for messages of `queue` for which a caller was called, and which it does not take.
-    package func pass(on messages: Int, of queue: QueueName) {
-        ring(at: RingBucket.of(queue), messages: messages, tag: RingBucket.tag(of: queue))
-    }
-
     /// Wakes the tasks that wait for anything but work at `bucket` and, of those that wait for work, as many as can take the
     /// messages that `messages` says there are, first come first served. The others sleep on; a task that has a token and does
     /// not wait yet looks again.
@@ -197,19 +177,15 @@ public final class Wakeups: Sendable {
     /// Has `woken` called, once, when ``waitForWork(in:after:room:)`` would return: for a caller that waits for other
     /// things as well and need not have a task for each.
     ///
-    /// - Parameter passesOn: whether the caller, once it was called, claims all messages that it has room for or wakes another one for those
-    ///   that it leaves (``pass(on:of:)``), also when it goes away. Then it need not be called for messages that others are called for.
     /// - Returns: what to ``cancel(_:)``, unless it was called already.
     package func callForWork(
-        in queue: QueueName, after token: Token, room: Int, passesOn: Bool = false,
-        _ woken: @escaping @Sendable () -> Void
+        in queue: QueueName, after token: Token, room: Int, _ woken: @escaping @Sendable () -> Void
     ) -> Call? {
         let bucket = RingBucket.of(queue)
         let (call, watchers) = state.withLock { state -> (Call?, [Waiter<Void>]) in
             if state.lastRing(for: .work, at: bucket) > token.ring { return (nil, []) }
             let id = state.takeID()
-            let tag = passesOn ? RingBucket.tag(of: queue) : nil
-            let sleeper = Sleeper(awaited: .work, room: max(room, 1), tag: tag) { _ in woken() }
+            let sleeper = Sleeper(awaited: .work, room: max(room, 1)) { _ in woken() }
             return (Call(bucket: bucket, id: id), state.add(sleeper, id, at: bucket))
         }
         if call == nil { woken() } else { sleepBegins?(.work, bucket) }

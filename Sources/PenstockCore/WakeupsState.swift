@@ -4,18 +4,11 @@ extension Wakeups {
         let awaited: Change
         /// How many messages it can take: no more than a claim gives, so that the room of all of them can be added up.
         let room: Int
-        /// Where it passes on what it does not take, so that it need not be woken where others are: tells the queue of which it takes
-        /// messages from most others at its bucket.
-        let tag: UInt16?
         /// What is done when it is woken, or when its wait is cancelled.
         let resume: @Sendable (Result<Void, any Error>) -> Void
 
-        init(
-            awaited: Change, room: Int, tag: UInt16? = nil,
-            resume: @escaping @Sendable (Result<Void, any Error>) -> Void
-        ) {
+        init(awaited: Change, room: Int, resume: @escaping @Sendable (Result<Void, any Error>) -> Void) {
             self.awaited = awaited
-            self.tag = tag
             self.room = min(room, Limits.batchCountMax)
             self.resume = resume
         }
@@ -66,27 +59,6 @@ extension Wakeups {
             if sleepers[bucket]?.isEmpty == true { sleepers[bucket] = nil }
             sleeperCount -= 1
             return sleeper
-        }
-
-        /// Takes out those at `bucket` that pass on what they do not take, in the order in which they came, until these can take so
-        /// many messages of the queue with that tag; and all others.
-        mutating func take(_ messages: Int, tag: UInt16, at bucket: Int) -> [Sleeper] {
-            ids(messages, tag: tag, at: bucket).compactMap { remove($0, at: bucket) }
-        }
-
-        private func ids(_ messages: Int, tag: UInt16, at bucket: Int) -> [UInt64] {
-            guard let all = sleepers[bucket] else { return [] }
-            var ids: [UInt64] = all.compactMap { $0.value.tag == nil ? $0.key : nil }
-            let passing = all.lazy.filter { $0.value.tag == tag }
-            // Of very many most often one is woken.
-            guard let first = passing.min(by: { $0.key < $1.key }) else { return ids }
-            let inTurn = first.value.room >= messages ? [first] : passing.sorted { $0.key < $1.key }
-            var room = 0
-            for (id, sleeper) in inTurn where room < messages {
-                room += sleeper.room
-                ids.append(id)
-            }
-            return ids
         }
 
         /// Takes out those at `bucket` that are to be woken for `change`.

@@ -149,26 +149,6 @@ import Testing
         }
     }
 
-    /// Two queues may ring at one bucket, and a caller that waits for the other one has no use for the messages.
-    @Test func ofCallersThatPassOnAsManyAreCalledAsCanTakeTheMessages() throws {
-        let bucket = RingBucket.of(jobs)
-        let other = try #require(
-            (0..<100_000).lazy.map { QueueName(stored: "\($0)") }.first {
-                RingBucket.of($0) == bucket && RingBucket.tag(of: $0) != RingBucket.tag(of: jobs)
-            })
-        let token = bell.token(for: jobs)
-        let (called, calledOther, all) = (Tally(), Tally(), Tally())
-        _ = bell.callForWork(in: other, after: token, room: 1, passesOn: true) { calledOther.add() }
-        for _ in 1...3 { _ = bell.callForWork(in: jobs, after: token, room: 2, passesOn: true) { called.add() } }
-        _ = bell.callForWork(in: jobs, after: token, room: 1) { all.add() }
-        #expect(bell.ring(at: bucket, messages: 3, tag: RingBucket.tag(of: jobs)) == 5)
-        #expect((called.count, calledOther.count, all.count) == (2, 0, 1))
-        bell.pass(on: 1, of: other)
-        #expect((called.count, calledOther.count) == (2, 1))
-        bell.pass(on: 9, of: jobs)
-        #expect((called.count, bell.waiterCount) == (3, 0))
-    }
-
     @Test func whoIsCalledForWorkIsCalledOnceAndCanCancel() async throws {
         let bucket = RingBucket.of(jobs)
         let called = Tally()

@@ -122,24 +122,6 @@ import Testing
         try await eventually { try descriptors() == 0 }
     }
 
-    /// A server has a claim waiting for each of its clients, and a message is for one of them.
-    @Test func aMessageWakesOneOfThoseWhoPassOnInItsOwnProcess() throws {
-        let bell = try Doorbell(SharedFolder(besideDatabaseAt: path))
-        let bucket = RingBucket.of(.jobs)
-        let called = Tally()
-        let token = bell.wakeups.token(for: .jobs)
-        for _ in 1...5 {
-            _ = bell.wakeups.callForWork(in: .jobs, after: token, room: 1, passesOn: true) { called.add() }
-        }
-        for woken in 1...2 {
-            bell.ring([(bucket, Ring(messages: 1, tag: RingBucket.tag(of: .jobs)))])
-            #expect(called.count == woken)
-        }
-        // What concerns the queue itself is for all.
-        bell.ring([(bucket, Ring(isForAll: true))])
-        #expect(called.count == 5)
-    }
-
     @Test func aRingNeedsNoRoom() throws {
         let side = try SharedFolder(besideDatabaseAt: path)
         _ = try Doorbell(side)

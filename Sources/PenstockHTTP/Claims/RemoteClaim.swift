@@ -48,38 +48,26 @@ package struct RemoteClaim: Sendable {
     {
         let patience = Patience(wait, time)
         let changes = store.storage.changes
-        // From when on it may have been woken for messages that it has not claimed; nothing before its first wait.
-        var since: [QueueName: Wakeups.Token] = [:]
+        var hasWaited = false
         while true {
             // The tokens come before the claims, so that a ring in between is not lost.
             let tokens = queues.map { ($0, changes.token(for: $0)) }
-            let look: Look
+            let (claimed, nextDue): ([Claimed], Timestamp?)
             do {
-                look = try await claimOnce(store)
+                (claimed, nextDue) = try await claimOnce(store)
             } catch {
-                if !since.isEmpty { ring(changes) }
+                if hasWaited { ring(changes) }
                 throw error
             }
-            if !look.claimed.isEmpty {
-                passOn(changes, since, look.left)
-                try await context.requireClient(for: look.claimed.map(\.message.lease), of: store)
-                return look.claimed
+            if !claimed.isEmpty {
+                try await context.requireClient(for: claimed.map(\.message.lease), of: store)
+                return claimed
             }
-            guard let left = patience.left else {
-                passOn(changes, since, look.left)
-                return []
-            }
-            // What a rate has kept back, say, this claim waits for still.
-            for (queue, token) in tokens where since[queue] == nil || look.left[queue] == 0 { since[queue] = token }
-            let due = look.nextDue.map { max(.zero, $0 - time.now) }
+            guard let left = patience.left else { return [] }
+            hasWaited = true
+            let due = nextDue.map { max(.zero, $0 - time.now) }
             let pause = min(left, store.storage.remoteLookInterval, due ?? left)
-            let end: WaitEnd<Void>
-            do {
-                end = try await waited(changes, after: tokens, atMost: pause, context, time)
-            } catch {
-                passOn(changes, since)
-                throw error
-            }
+            let end = try await waited(changes, after: tokens, atMost: pause, context, time)
             switch end {
             case .happened, .timeIsUp:
                 do { try context.requireStill(.consume, queues) } catch {
@@ -87,10 +75,10 @@ package struct RemoteClaim: Sendable {
                     throw error
                 }
             case .serverStops:
-                passOn(changes, since)
+                passOn(changes, after: tokens)
                 return []
             case .clientGone:
-                passOn(changes, since)
+                passOn(changes, after: tokens)
                 throw Problem.clientGone
             }
         }
@@ -101,17 +89,9 @@ package struct RemoteClaim: Sendable {
         for queue in queues { changes.ring(queue) }
     }
 
-    /// It ends, and others are woken for the messages that it was woken for and leaves. Where nothing has rung, it was not woken, and all
-    /// others sleep on.
-    ///
-    /// - Parameters:
-    ///   - since: for each queue the moment from which on it may have been woken for messages that it has not claimed.
-    ///   - left: how many of these it may have left; `nil`: as many as it could take.
-    private func passOn(_ changes: Wakeups, _ since: [QueueName: Wakeups.Token], _ left: [QueueName: Int]? = nil) {
-        for (queue, token) in since where changes.isRungForWork(in: queue, after: token) {
-            let messages = left.map { $0[queue] ?? 0 } ?? limit
-            if messages > 0 { changes.pass(on: messages, of: queue) }
-        }
+    /// The same of a claim that ends as it waits: where nothing has rung since, it was not woken, and all others sleep on.
+    private func passOn(_ changes: Wakeups, after tokens: [(QueueName, Wakeups.Token)]) {
+        for (queue, token) in tokens where changes.isRungForWork(in: queue, after: token) { changes.ring(queue) }
     }
 
     /// Waits for a ring at one of the queues. Afterwards nobody here hears of them any more.
@@ -123,39 +103,27 @@ package struct RemoteClaim: Sendable {
         var calls: [Wakeups.Call] = []
         defer { for call in calls { changes.cancel(call) } }
         return try await context.wait(atMost: pause, time) { woken in
-            calls = tokens.compactMap { changes.callForWork(in: $0, after: $1, room: limit, passesOn: true, woken) }
+            calls = tokens.compactMap { changes.callForWork(in: $0, after: $1, room: limit, woken) }
         }
     }
 
-    /// What one look at the queues has given.
-    private struct Look {
+    private func claimOnce(_ store: PenstockStore) async throws -> (claimed: [Claimed], nextDue: Timestamp?) {
+        try await store.reclaimIfDue()
         var claimed: [Claimed] = []
         var nextDue: Timestamp?
-        /// How many messages more the claim has room for, of each queue that may have some: what it was woken for there it leaves.
-        var left: [QueueName: Int]
-    }
-
-    private func claimOnce(_ store: PenstockStore) async throws -> Look {
-        try await store.reclaimIfDue()
-        // Of a queue that is not asked nothing is known.
-        var look = Look(left: Dictionary(queues.map { ($0, limit) }) { first, _ in first })
         var bytes = 0
-        for queue in queues where look.claimed.count < limit && bytes < bytesMax {
+        for queue in queues where claimed.count < limit && bytes < bytesMax {
             do {
-                let asked = limit - look.claimed.count
-                let claim = try await store.storage.claim(request(of: queue, limit: asked))
-                look.claimed += claim.messages.map { Claimed(queue: queue, message: $0) }
+                let claim = try await store.storage.claim(request(of: queue, limit: limit - claimed.count))
+                claimed += claim.messages.map { Claimed(queue: queue, message: $0) }
                 bytes += claim.messages.reduce(0) { $0 + $1.payload.count }
-                look.nextDue = [look.nextDue, claim.nextDue].compactMap { $0 }.min()
-                let isEmptied = claim.isAll(of: asked) && !claim.isWithheld
-                look.left[queue] = isEmptied ? 0 : limit - claim.messages.count
-            } catch  where !look.claimed.isEmpty {
+                nextDue = [nextDue, claim.nextDue].compactMap { $0 }.min()
+            } catch  where !claimed.isEmpty {
                 // What the others gave is somebody's work by now.
-                look.nextDue = nil
-                return look
+                return (claimed, nil)
             }
         }
-        return look
+        return (claimed, nextDue)
     }
 }
 

@@ -273,7 +273,10 @@ final class ServerBell: Sendable {
     /// Wakes the tasks of this machine for what was committed, here or on others.
     private func pass(on rings: [(bucket: Int, ring: Ring)]) {
         if let host { return host.doorbell.ring(rings) }
-        for (bucket, ring) in rings { wakeups.ring(at: bucket, for: ring) }
+        for (bucket, ring) in rings {
+            if ring.isForAll { wakeups.notices.ring(at: bucket) }
+            wakeups.ringAll(at: bucket, for: ring.change)
+        }
     }
 
     /// Wakes all that wait on this machine.

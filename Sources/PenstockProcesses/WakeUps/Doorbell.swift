@@ -51,7 +51,8 @@ package final class Doorbell: Sendable {
         if rings.isEmpty { return }
         let rings = rings.map { bucket, ring in
             var rest = ring
-            rest.messages = max(0, ring.messages - wakeups.ring(at: bucket, for: ring))
+            if ring.isForAll { wakeups.notices.ring(at: bucket) }
+            rest.messages = max(0, ring.messages - wakeups.ringAll(at: bucket, for: ring.change))
             return (bucket: bucket, ring: rest)
         }
         let areAttended = rings.allSatisfy { attendedTag(at: $0) == $1.tag && !$1.isForAll }

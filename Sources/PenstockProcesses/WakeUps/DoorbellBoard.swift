@@ -31,18 +31,6 @@ package struct Ring: Equatable {
     package var change: Wakeups.Change { isForAll || messages > 0 ? .work : makesRoom ? .room : .log }
 }
 
-extension Wakeups {
-    /// Wakes the tasks of this process for what a commit has rung for at `bucket`.
-    ///
-    /// - Returns: how many messages those can take that are woken for work.
-    @discardableResult
-    package func ring(at bucket: Int, for ring: Ring) -> Int {
-        if ring.isForAll { notices.ring(at: bucket) }
-        return ring.isForAll || ring.messages == 0
-            ? ringAll(at: bucket, for: ring.change) : self.ring(at: bucket, messages: ring.messages, tag: ring.tag)
-    }
-}
-
 /// What the doorbell's file says, in memory that every process on it shares: for each bucket of ``Wakeups`` how often it
 /// was rung for, for how many messages that no task was woken for yet, and until when a process attends it (``Doorbell``).
 ///

@@ -82,34 +82,6 @@ import Testing
         for presence in presences { presence.close() }
     }
 
-    /// A claim of two queues is woken for a message of each, and has room for one.
-    @Test func whatAClaimLeavesOfItsQueuesWakesAnother() async throws {
-        let base = InMemoryStore(time: time)
-        let storage = WakingOneStore(base)
-        let store = PenstockStore(storage)
-        let queues = [
-            try await store.queue("a", of: [UInt8].self), try await store.queue("b", of: [UInt8].self),
-        ]
-        let channels = [EmbeddedChannel(), EmbeddedChannel()]
-        let presences = channels.map(ClientPresence.init(of:))
-        let contexts = channels.map { context($0) }
-        var claims = [try claim(["a", "b"]), try claim(["b"])]
-        for index in claims.indices {
-            claims[index].limit = 1
-            claims[index].wait = .seconds(60)
-        }
-        let first = Task { [claims, time] in try await claims[0].run(store, contexts[0], time) }
-        try await storage.changes.waitForWaiters(count: 2)
-        let second = Task { [claims, time] in try await claims[1].run(store, contexts[1], time) }
-        try await storage.changes.waitForWaiters(count: 3)
-        // It is there when the first one looks, and rings for nobody.
-        _ = try await base.enqueue([NewMessage(payload: [91, 93])], to: QueueName("a"), durability: .processCrash)
-        try await queues[1].enqueue([7])
-        #expect(try await first.value.map(\.queue.text) == ["a"])
-        #expect(try await second.value.map(\.queue.text) == ["b"])
-        for presence in presences { presence.close() }
-    }
-
     /// A client that goes while its answer is on the way has started nothing, and so uses nothing of a rate.
     @Test func aStartThatNobodyHasHadIsGivenBack() async throws {
         let store = try await store([:])
