@@ -25,7 +25,7 @@ package struct ProblemResponses: RouterMiddleware {
     /// The answer to HEAD. Of a body that is written as it comes Hummingbird has said that it has no bytes.
     private static func head(of response: Response) -> Response {
         var head = response.createHeadResponse()
-        if response.headers[.contentLength] == "0", response.headers[.contentType] != nil {
+        if response.headers[.contentLength] ?? "0" == "0", response.headers[.contentType] != nil {
             head.headers[.contentLength] = nil
             // As the answer to GET has it; MessageFraming sees to it that no chunk follows.
             head.headers[.transferEncoding] = "chunked"
