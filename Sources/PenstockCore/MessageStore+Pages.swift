@@ -25,16 +25,24 @@ extension MessageStore {
     ) async throws -> (records: [ScheduleRecord], isMore: Bool) {
         var records: [ScheduleRecord] = []
         var bytes = 0
-        // One more than is given tells whether that was all.
-        var query = ScheduleQuery(after: name, limit: min(limit, Limits.rowsMax - 1) + 1)
+        // One more than is given tells whether that was all. Where few of many are shown, small pages would be many.
+        var query = ScheduleQuery(after: name, limit: max(min(limit, Limits.rowsMax - 1) + 1, schedulePageMin))
         while case let page = try await schedules(page: query), let last = page.last {
-            for record in page where isShown(record) {
+            var pageBytes = 0
+            for record in page {
+                pageBytes += record.schedule.message.payload.count
+                guard isShown(record) else { continue }
                 if records.count == limit || bytes > Limits.logPageBytesMax { return (records, true) }
                 records.append(record)
                 bytes += record.schedule.message.payload.count
             }
+            // A page that had room for more was the last one.
+            if page.count < query.limit, pageBytes <= Limits.logPageBytesMax { break }
             query.after = last.name
         }
         return (records, false)
     }
 }
+
+/// How many schedules are read at once at least.
+private let schedulePageMin = 100

@@ -21,14 +21,17 @@ public struct WorkflowName: StoreName {
         text = "workflow-\(sequence)"
     }
 
-    /// Whether this is what a workflow with that first task is called when it was given no name: ``init(firstTask:)``, with a number behind it
-    /// where another one had that.
+    /// Whether a workflow with that first task may have got this name as it was given none: ``init(firstTask:)``, with a number behind it
+    /// where another one had that. Of a workflow that was copied since, the number in its name is the lower one that it had then.
     package func isMade(for sequence: SequenceNumber) -> Bool {
-        let made = WorkflowName(firstTask: sequence).text.utf8
-        guard text.utf8.starts(with: made) else { return false }
-        let rest = text.utf8.dropFirst(made.count)
-        let isNumber = rest.dropFirst().allSatisfy { UInt8(ascii: "0")...UInt8(ascii: "9") ~= $0 }
-        return rest.isEmpty || rest.count > 1 && rest.first == UInt8(ascii: "-") && isNumber
+        let parts = text.split(separator: "-", omittingEmptySubsequences: false)
+        guard parts.count == 2 || parts.count == 3, parts[0] == "workflow", let first = Int64(parts[1]) else {
+            return false
+        }
+        let areNumbers = parts.dropFirst().allSatisfy { part in
+            !part.isEmpty && part.utf8.allSatisfy { UInt8(ascii: "0")...UInt8(ascii: "9") ~= $0 }
+        }
+        return areNumbers && first <= sequence.rawValue
     }
 }
 

@@ -31,6 +31,14 @@ import Testing
         return byte != Data([0])
     }
 
+    /// Two queues of one bucket ring together, and one of them has messages.
+    @Test(arguments: [true, false]) func aRingTellsWhoseMessagesItIsAbout(areFirst: Bool) {
+        let (messages, room) = (Ring(messages: 1, tag: 1), Ring(tag: 2))
+        var ring = areFirst ? messages : room
+        ring.add(areFirst ? room : messages)
+        #expect(ring == messages)
+    }
+
     /// Has `ear` attend: a worker of it is at work when it hears a ring.
     private func haveAttend(_ ear: Ear, _ bell: Doorbell) throws {
         ear.doorbell.claim(at: bucket, isAllThatThereWas: true)

@@ -53,7 +53,8 @@ import Testing
 
     @Test(arguments: [
         ("workflow-7", true), ("workflow-7-2", true), ("workflow-7-19", true), ("workflow-71", false),
-        ("workflow-7-", false), ("workflow-7-b", false), ("workflow-8", false), ("workflow", false), ("order", false),
+        ("workflow-7-", false), ("workflow-7-b", false), ("workflow-4", true), ("workflow-8", false),
+        ("workflow", false), ("order", false),
     ]) func aNameThatWasMadeIsKnown(_ name: String, isMade: Bool) {
         #expect(WorkflowName(stored: name).isMade(for: SequenceNumber(7)) == isMade)
     }

@@ -48,24 +48,33 @@ package struct RemoteClaim: Sendable {
     {
         let patience = Patience(wait, time)
         let changes = store.storage.changes
-        var hasWaited = false
+        // Those of the look before, once it has waited.
+        var waitedAfter: [(QueueName, Wakeups.Token)] = []
+        var looksLeft = Self.looksMax
         while true {
             // The tokens come before the claims, so that a ring in between is not lost.
             let tokens = queues.map { ($0, changes.token(for: $0)) }
-            let (claimed, nextDue): ([Claimed], Timestamp?)
+            let look: Look
             do {
-                (claimed, nextDue) = try await claimOnce(store)
+                look = try await claimOnce(store, time)
             } catch {
-                if hasWaited { ring(changes) }
+                if !waitedAfter.isEmpty { ring(changes) }
                 throw error
             }
-            if !claimed.isEmpty {
-                try await context.requireClient(for: claimed.map(\.message.lease), of: store)
-                return claimed
+            if !look.claimed.isEmpty {
+                // It may have been woken for another queue as well, and nobody else was.
+                let given = Set(look.claimed.map(\.queue))
+                passOn(changes, after: waitedAfter.filter { !given.contains($0.0) })
+                try await context.requireClient(for: look.claimed.map(\.message.lease), of: store)
+                return look.claimed
+            }
+            if look.goesOn, looksLeft > 0 {
+                looksLeft -= 1
+                continue
             }
             guard let left = patience.left else { return [] }
-            hasWaited = true
-            let due = nextDue.map { max(.zero, $0 - time.now) }
+            waitedAfter = tokens
+            let due = look.nextDue.map { max(.zero, $0 - time.now) }
             let pause = min(left, store.storage.remoteLookInterval, due ?? left)
             let end = try await waited(changes, after: tokens, atMost: pause, context, time)
             switch end {
@@ -107,23 +116,35 @@ package struct RemoteClaim: Sendable {
         }
     }
 
-    private func claimOnce(_ store: PenstockStore) async throws -> (claimed: [Claimed], nextDue: Timestamp?) {
-        try await store.reclaimIfDue()
+    /// What one look at the queues has given.
+    private struct Look {
         var claimed: [Claimed] = []
         var nextDue: Timestamp?
+        /// Whether a queue gave nothing as it had more to put in order than one claim does, and the next claim goes on at once.
+        var goesOn = false
+    }
+
+    /// How often a claim looks again at once, without a wait: each look puts a thousand messages in order.
+    private static let looksMax = 100
+
+    private func claimOnce(_ store: PenstockStore, _ time: any TimeSource) async throws -> Look {
+        try await store.reclaimIfDue()
+        var look = Look()
         var bytes = 0
-        for queue in queues where claimed.count < limit && bytes < bytesMax {
+        for queue in queues where look.claimed.count < limit && bytes < bytesMax {
             do {
-                let claim = try await store.storage.claim(request(of: queue, limit: limit - claimed.count))
-                claimed += claim.messages.map { Claimed(queue: queue, message: $0) }
+                let claim = try await store.storage.claim(request(of: queue, limit: limit - look.claimed.count))
+                look.claimed += claim.messages.map { Claimed(queue: queue, message: $0) }
                 bytes += claim.messages.reduce(0) { $0 + $1.payload.count }
-                nextDue = [nextDue, claim.nextDue].compactMap { $0 }.min()
-            } catch  where !claimed.isEmpty {
+                look.nextDue = [look.nextDue, claim.nextDue].compactMap { $0 }.min()
+                if claim.isWithheld, let next = claim.nextDue, next <= time.now { look.goesOn = true }
+            } catch  where !look.claimed.isEmpty {
                 // What the others gave is somebody's work by now.
-                return (claimed, nil)
+                look.nextDue = nil
+                return look
             }
         }
-        return (claimed, nextDue)
+        return look
     }
 }
 

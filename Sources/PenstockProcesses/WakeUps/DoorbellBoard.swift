@@ -22,6 +22,8 @@ package struct Ring: Equatable {
     /// Announces what `other` does as well.
     package mutating func add(_ other: Ring) {
         if other.tag != tag, other.messages > 0, messages > 0 { isForAll = true }
+        // Messages are told of by their own queue's tag, whichever queue of the bucket rang first.
+        if messages == 0, other.messages > 0 { tag = other.tag }
         messages += other.messages
         makesRoom = makesRoom || other.makesRoom
         isForAll = isForAll || other.isForAll

@@ -38,6 +38,19 @@ import Testing
             wait: .zero)
     }
 
+    /// A queue in order gives nothing before all that is due is in line, a thousand at each look. Nothing tells such a client to ask again.
+    @Test func aClaimWithoutAWaitLooksUntilAllThatIsDueIsInLine() async throws {
+        let store = PenstockStore(InMemoryStore(time: time))
+        let q = try QueueName("q")
+        try await store.storage.configure(q, .create(QueuePolicy(groups: .fifo()), ifAbsent: false))
+        let later = (1...2 * Limits.promotionCountMax + 1).map {
+            NewMessage.text("\($0)", due: .after(.seconds(5)), group: "\($0)")
+        }
+        _ = try await store.storage.enqueue(later, to: q, durability: .processCrash)
+        time.advance(by: .seconds(6))
+        #expect(try await claim(["q"]).run(store, context(EmbeddedChannel()), time).count == 10)
+    }
+
     /// A client that went before its claim was carried out has none, also where the claim did not wait.
     @Test(arguments: [true, false]) func whoHasGoneClaimsNothing(isThere: Bool) async throws {
         let store = try await store(["q": [[1], [2]]])

@@ -20,12 +20,9 @@ extension Output {
     }
 
     /// What was done to a queue, as a sentence or as JSON.
-    ///
-    /// - Parameter more: how the sentence goes on.
-    func done(_ verb: String, _ queue: QueueName, with more: String = "", isJSON: Bool) throws(Failure) {
+    func done(_ verb: String, _ queue: QueueName, isJSON: Bool) throws(Failure) {
         try answer(
-            "Queue \(Escape.text(queue.text)) \(verb)\(more).",
-            .object(["queue": .string(queue.text), verb: .bool(true)]),
+            "Queue \(Escape.text(queue.text)) \(verb).", .object(["queue": .string(queue.text), verb: .bool(true)]),
             isJSON: isJSON)
     }
 }
