@@ -44,7 +44,7 @@ import Testing
         let q = try QueueName("q")
         try await store.storage.configure(q, .create(QueuePolicy(groups: .fifo()), ifAbsent: false))
         let later = (1...2 * Limits.promotionCountMax + 1).map {
-            NewMessage.text("\($0)", due: .after(.seconds(5)), group: "\($0)")
+            NewMessage(payload: [1], due: .after(.seconds(5)), group: "\($0)")
         }
         _ = try await store.storage.enqueue(later, to: q, durability: .processCrash)
         time.advance(by: .seconds(6))

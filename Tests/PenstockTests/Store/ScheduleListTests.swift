@@ -11,7 +11,7 @@ import Testing
     @Test func aListThatFitsIsReadOnce() async throws {
         _ = try await the.store.queue("jobs")
         for number in 1...5 {
-            let schedule = Schedule(queue: try QueueName("jobs"), spec: "@daily", message: .text("x"))
+            let schedule = Schedule(queue: try QueueName("jobs"), spec: "@daily", message: NewMessage(payload: [1]))
             try await the.store.storage.schedule(ScheduleName("s\(number)"), .put(schedule, replacing: false))
         }
         let before = the.calls.calls(of: .schedules).count
