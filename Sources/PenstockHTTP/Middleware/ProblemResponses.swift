@@ -26,8 +26,7 @@ package struct ProblemResponses: RouterMiddleware {
     private static func head(of response: Response) -> Response {
         var head = response.createHeadResponse()
         if response.headers[.contentLength] ?? "0" == "0", response.headers[.contentType] != nil {
-            head.headers[.contentLength] = nil
-            // As the answer to GET has it; MessageFraming sees to it that no chunk follows.
+            // As the answer to GET has it, in place of a length; MessageFraming sees to it that no chunk follows.
             head.headers[.transferEncoding] = "chunked"
         }
         return head

@@ -45,7 +45,11 @@ final class MessageFraming: ChannelDuplexHandler {
         switch unwrapOutboundIn(data) {
         case .head(var head):
             endsWithHead = head.headers.contains(name: "transfer-encoding")
-            guard isOld, unanswered.count <= 1 else { return context.write(data, promise: promise) }
+            // Hummingbird says of a body that is written as it comes that it has no bytes, and once more behind all middleware.
+            if endsWithHead { head.headers.remove(name: "content-length") }
+            guard isOld, unanswered.count <= 1 else {
+                return context.write(wrapOutboundOut(.head(head)), promise: promise)
+            }
             head.version = .http1_0
             head.headers.replaceOrAdd(name: "connection", value: "close")
             head.headers.remove(name: "transfer-encoding")

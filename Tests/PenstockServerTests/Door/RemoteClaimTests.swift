@@ -48,7 +48,9 @@ import Testing
         }
         _ = try await store.storage.enqueue(later, to: q, durability: .processCrash)
         time.advance(by: .seconds(6))
-        #expect(try await claim(["q"]).run(store, context(EmbeddedChannel()), time).count == 10)
+        let channel = EmbeddedChannel(handler: ConnectionWatch(OpenConnections()))
+        #expect(try await claim(["q"]).run(store, context(channel), time).count == 10)
+        _ = try channel.finish()
     }
 
     /// A client that went before its claim was carried out has none, also where the claim did not wait.
