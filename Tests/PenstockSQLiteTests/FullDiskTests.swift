@@ -69,7 +69,7 @@ struct FullDiskTests {
         try await again.close()
     }
 
-    /// A program that could not open the file leaves companions that are too small for whoever comes next.
+    /// A program that found no room as it opened the file leaves companions that are too small for the next program.
     @Test func theFileIsLookedAtAfterAProgramThatFoundNoRoom() async throws {
         let store = try await SQLiteStore.openWithJobs(path)
         try await store.put(.text("it"), durability: .powerLoss)

@@ -112,7 +112,8 @@ enum LimitRules {
         }
     }
 
-    static func leaving(_ bench: Bench) async throws {
+    /// Two queues that share a limit of one message, which the first one has.
+    private static func usedUp(_ bench: Bench) async throws -> any MessageStore {
         let store = try await bench.open()
         try await store.setLimit(LimitName(stored: "db"), to: 1)
         for queue in [QueueName.jobs, .mail] {
@@ -120,6 +121,11 @@ enum LimitRules {
             try await store.put("it", to: queue)
         }
         _ = try await store.takeOne()
+        return store
+    }
+
+    static func leaving(_ bench: Bench) async throws {
+        let store = try await usedUp(bench)
         #expect(try await store.take(5, from: .mail).isEmpty)
         let token = store.changes.token(for: .mail)
         try await store.configure(.jobs, .set(policy()))
@@ -128,14 +134,8 @@ enum LimitRules {
     }
 
     static func deleted(_ bench: Bench) async throws {
-        let store = try await bench.open()
+        let store = try await usedUp(bench)
         let other = try await bench.open()
-        try await store.setLimit(LimitName(stored: "db"), to: 1)
-        for queue in [QueueName.jobs, .mail] {
-            try await store.configure(queue, .create(policy(shared: "db"), ifAbsent: false))
-            try await store.put("it", to: queue)
-        }
-        _ = try await store.takeOne()
         #expect(try await other.take(5, from: .mail).isEmpty)
         let token = other.changes.token(for: .mail)
         try await store.configure(.jobs, .delete(force: true))

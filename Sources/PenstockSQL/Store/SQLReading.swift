@@ -112,8 +112,9 @@ extension SQLReading {
     ///
     /// - Parameter name: what people call the target.
     package func refuseCopy(into target: some SQLReading, called name: String) async throws {
-        let names = try await snapshots.read { connection in try CopiedNames(connection) }
-        let id = try await snapshots.read { connection in try StoreIdentity.read(connection) }
+        let (names, id) = try await snapshots.read { connection in
+            (try CopiedNames(connection), try StoreIdentity.read(connection))
+        }
         try await target.snapshots.read { connection in
             try names.refuseClashes(name, besidesMovesOf: id, connection)
         }

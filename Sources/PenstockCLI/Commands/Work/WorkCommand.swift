@@ -273,12 +273,20 @@ struct WorkCommand: AsyncParsableCommand {
             } say: { sentence in
                 ErrorOutput.say(sentence, .warning)
             }
-            // Before the worker, which may end soon.
-            await notice.look()
-            let looks = notice
-            // Cancelled with the end of the worker.
-            async let _ = looks.goOn()
-            try await worker.run()
+            try await withThrowingTaskGroup(of: Bool.self) { group in
+                group.addTask {
+                    try await worker.run()
+                    return true
+                }
+                // Beside the worker, whose start waits for nothing; to its end also when the worker ends at once.
+                await notice.look()
+                let looks = notice
+                group.addTask {
+                    await looks.goOn()
+                    return false
+                }
+                for try await isWorker in group where isWorker { group.cancelAll() }
+            }
         }
     }
 }
