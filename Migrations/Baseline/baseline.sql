@@ -188,22 +188,6 @@ CREATE TABLE penstock_cursor (
     moved_at INTEGER NOT NULL,
     PRIMARY KEY (queue_id, name)
 ) STRICT, WITHOUT ROWID;
-CREATE TRIGGER penstock_queue_deleted_cursors AFTER DELETE ON penstock_queue BEGIN
-    DELETE FROM penstock_cursor WHERE queue_id = OLD.id;
-END;
-CREATE VIEW penstock_cursors AS
-SELECT
-    queue.name AS queue,
-    cursor.name AS cursor,
-    cursor.sequence,
-    (SELECT count(*) FROM penstock_log AS log
-        WHERE log.queue_id = cursor.queue_id AND log.sequence > cursor.sequence) AS ahead,
-    cursor.missed,
-    cursor.note,
-    strftime('%Y-%m-%dT%H:%M:%S', cursor.moved_at / 1000000, 'unixepoch')
-        || printf('.%06dZ', cursor.moved_at % 1000000) AS moved_at
-FROM penstock_cursor AS cursor
-JOIN penstock_queue AS queue ON queue.id = cursor.queue_id;
 CREATE TABLE penstock_answer (
     slot     INTEGER PRIMARY KEY,
     ticket   INTEGER NOT NULL,
@@ -1347,6 +1331,23 @@ CREATE TRIGGER penstock_messages_insert INSTEAD OF INSERT ON penstock_messages B
         dropped_total = dropped_total + NOT EXISTS (SELECT 1 FROM penstock_arrived)
         WHERE queue_id = (SELECT id FROM penstock_queue WHERE name = NEW.queue);
 END;
+CREATE TRIGGER penstock_deleted_queue_cursors AFTER DELETE ON penstock_queue BEGIN
+    DELETE FROM penstock_cursor WHERE queue_id = OLD.id;
+END;
+CREATE VIEW penstock_cursors AS
+SELECT
+    queue.name AS queue,
+    cursor.name AS cursor,
+    cursor.sequence,
+    (SELECT count(*) FROM penstock_log AS log
+        WHERE log.queue_id = cursor.queue_id AND log.sequence > cursor.sequence) AS ahead,
+    cursor.missed,
+    cursor.note,
+    strftime('%Y-%m-%dT%H:%M:%S', cursor.moved_at / 1000000, 'unixepoch')
+        || printf('.%06dZ', cursor.moved_at % 1000000) AS moved_at
+FROM penstock_cursor AS cursor
+JOIN penstock_queue AS queue ON queue.id = cursor.queue_id
+WHERE substr(cursor.name, 1, 11) <> 'amazon-sqs.';
 
 INSERT INTO penstock_migration VALUES (1, 'log', CAST(strftime('%s', 'now') AS INTEGER) * 1000000);
 INSERT INTO penstock_migration VALUES (2, 'line', CAST(strftime('%s', 'now') AS INTEGER) * 1000000);
@@ -1380,4 +1381,5 @@ INSERT INTO penstock_migration VALUES (29, 'inserts', CAST(strftime('%s', 'now')
 INSERT INTO penstock_migration VALUES (30, 'checks', CAST(strftime('%s', 'now') AS INTEGER) * 1000000);
 INSERT INTO penstock_migration VALUES (31, 'moved_schedules', CAST(strftime('%s', 'now') AS INTEGER) * 1000000);
 INSERT INTO penstock_migration VALUES (32, 'conflicts', CAST(strftime('%s', 'now') AS INTEGER) * 1000000);
+INSERT INTO penstock_migration VALUES (33, 'log_readers', CAST(strftime('%s', 'now') AS INTEGER) * 1000000);
 INSERT INTO penstock_state VALUES (1, 0, 0, 0, NULL, NULL);

@@ -99,6 +99,9 @@ static const char step_0031[] = {
 static const char step_0032[] = {
 #embed "../SQL/0032_conflicts.sql" suffix(, 0)
 };
+static const char step_0033[] = {
+#embed "../SQL/0033_log_readers.sql" suffix(, 0)
+};
 static const char baseline[] = {
 #embed "../Baseline/baseline.sql" suffix(, 0)
 };
@@ -137,6 +140,7 @@ static const struct penstock_migrations_step steps[] = {
     {"checks", step_0030},
     {"moved_schedules", step_0031},
     {"conflicts", step_0032},
+    {"log_readers", step_0033},
 };
 
 int penstock_migrations_step_count(void) { return (int)(sizeof steps / sizeof steps[0]); }

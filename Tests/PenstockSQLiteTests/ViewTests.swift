@@ -110,6 +110,23 @@ import Testing
         try await store.close()
     }
 
+    /// A cursor that holds settings reads nothing, and would be one that is behind for ever; "amazon-sqs" is another one's name.
+    @Test func cursorsAreReadersOfTheirLog() async throws {
+        let store = try await harness.openStore()
+        try await store.configure(.jobs, .create(QueuePolicy(), ifAbsent: false))
+        for name in [CursorName.settingsPrefix + "1", "amazon-sqs", "mailer"] {
+            _ = try await store.moveCursor(
+                CursorName(stored: name), of: .jobs, .place(after: SequenceNumber(0), note: "{}"))
+        }
+        try await store.put(.text("it"))
+        let program = try ForeignProgram(harness.path)
+        #expect(
+            try await program.rows("SELECT cursor, ahead, note FROM penstock_cursors ORDER BY cursor")
+                == ["amazon-sqs|1|{}", "mailer|1|{}"])
+        #expect(try await program.number("SELECT count(*) FROM penstock_cursor") == 3)
+        try await store.close()
+    }
+
     @Test func timesAreShownToTheMicrosecond() async throws {
         let store = try await harness.openStore()
         try await store.configure(.jobs, .create(QueuePolicy(), ifAbsent: false))

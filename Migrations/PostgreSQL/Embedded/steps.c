@@ -75,6 +75,9 @@ static const char step_0023[] = {
 static const char step_0024[] = {
 #embed "../SQL/0024_collations.sql" suffix(, 0)
 };
+static const char step_0025[] = {
+#embed "../SQL/0025_log_readers.sql" suffix(, 0)
+};
 
 // In order: the first one is step 1.
 static const struct penstock_postgres_migrations_step steps[] = {
@@ -102,6 +105,7 @@ static const struct penstock_postgres_migrations_step steps[] = {
     {"locked_looks", step_0022},
     {"other_sessions", step_0023},
     {"collations", step_0024},
+    {"log_readers", step_0025},
 };
 
 int penstock_postgres_migrations_step_count(void) { return (int)(sizeof steps / sizeof steps[0]); }

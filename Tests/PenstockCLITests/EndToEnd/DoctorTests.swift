@@ -191,6 +191,7 @@ struct DoctorTests {
             """
         let toSchema9 =
             copying + workflows.joined() + triggers.joined() + "DROP TRIGGER penstock_dropped_task; "
+            + "DROP TRIGGER penstock_deleted_queue_cursors; "
             + tables.map { "DROP TABLE penstock_\($0); " }.joined()
             + "DROP VIEW penstock_firings; DROP VIEW penstock_schedules; DROP TRIGGER penstock_queue_deleted_schedules; "
             + "DROP VIEW penstock_latencies; DROP VIEW penstock_workers; DROP TABLE penstock_remote_worker; "

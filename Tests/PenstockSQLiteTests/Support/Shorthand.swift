@@ -112,6 +112,7 @@ func mode(of path: String) throws -> Int {
 let toSchema9 = """
     DROP TRIGGER penstock_message_dropped; DROP VIEW penstock_dropping;
     CREATE TRIGGER penstock_messages_insert_deleting INSTEAD OF INSERT ON penstock_messages BEGIN SELECT 1; END;
+    DROP TRIGGER penstock_deleted_queue_cursors;
     DROP TRIGGER penstock_schedules_insert_moving; DROP TRIGGER penstock_schedules_update_moving;
     DROP TRIGGER penstock_schedules_delete_moving;
     DROP VIEW penstock_origins; DROP TRIGGER penstock_moving; DROP TRIGGER penstock_queue_deleted_arriving;
