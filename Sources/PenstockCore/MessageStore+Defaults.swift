@@ -53,7 +53,7 @@ extension MessageStore {
     /// A quarter of a second.
     public var lookInterval: Duration { .milliseconds(250) }
 
-    /// A part of all that there are. For stores that cannot read them by pages, as those at a server.
+    /// A part of all that there are. For stores that cannot read them by pages.
     public func schedules(page query: ScheduleQuery) async throws -> [ScheduleRecord] {
         try query.validate()
         let all = try await schedules(nil)

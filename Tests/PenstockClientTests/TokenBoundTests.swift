@@ -116,6 +116,32 @@ import Testing
         }
     }
 
+    /// The server reads no more than the page. What a token is not told of makes none shorter, as a short page is the last one.
+    @Test func schedulesComeByPages() async throws {
+        try await TokenServer.run { (store, open) async throws in
+            // Two are more than a page has room for.
+            let half = NewMessage(payload: [UInt8](repeating: 1, count: Limits.logPageBytesMax / 2 + 1))
+            for (name, queue) in [("a", other), ("b", mail), ("c", other), ("d", mail), ("e", mail)] {
+                let schedule = Schedule(queue: queue, spec: "@daily", message: half)
+                _ = try await store.storage.schedule(ScheduleName(name), .put(schedule, replacing: false))
+            }
+            let team = try await open("team")
+            func names(after name: String? = nil, limit: Int = 100) async throws -> [String] {
+                let query = ScheduleQuery(after: name.map { ScheduleName(stored: $0) }, limit: limit)
+                return try await team.schedules(page: query).map(\.name.text)
+            }
+            #expect(try await names() == ["b", "d"])
+            #expect(try await names(after: "d") == ["e"])
+            #expect(try await names(after: "e") == [])
+            #expect(try await names(limit: 1) == ["b"])
+            #expect(try await names(after: "b", limit: 1) == ["d"])
+            await expect(.invalidInput) { _ = try await team.schedules(page: ScheduleQuery(limit: 0)) }
+            let producer = try await open("producer")
+            await expect(.forbidden) { _ = try await producer.schedules(page: ScheduleQuery()) }
+            for client in [team, producer] { try await client.close() }
+        }
+    }
+
     /// A refusal is about the queue where the token has a scope that would do.
     @Test func aRefusalSaysWhatIsInTheWay() async throws {
         try await TokenServer.run { (store, open) async throws in

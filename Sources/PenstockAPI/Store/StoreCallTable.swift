@@ -34,14 +34,8 @@ struct StoreCallTable: Sendable {
                 do {
                     try await isAllowed(caller, repeat each parts)
                     result = .success(try await tell(caller, try await call(caller.store.storage, repeat each parts)))
-                } catch let error as CancellationError {
-                    // The server stops, and the call has not begun.
-                    throw error
-                } catch let problem as Problem {
-                    // The store throws none: the caller may not be told.
-                    throw problem
                 } catch {
-                    result = .failure(error)
+                    result = .failure(try Self.ofStore(error))
                 }
                 return StoreAnswerBytes(result, now: caller.store.time.now)
             }
@@ -107,6 +101,19 @@ struct StoreCallTable: Sendable {
             try await caller.mayChange(name, by: change)
         }
         add(RemoteCalls.schedules, telling: { $0.told($1) }) { caller, name in try await caller.mayLook(at: name) }
+        // What the caller may not be told of makes a page no shorter.
+        entries[RemoteCalls.schedulePage.id] = Entry(isReading: RemoteCalls.schedulePage.isReading) { caller, reader in
+            let query: ScheduleQuery = try reader()
+            try reader.end()
+            let result: Result<[ScheduleRecord], any Error>
+            do {
+                try caller.may(.read)
+                result = .success(try await caller.schedules(page: query))
+            } catch {
+                result = .failure(try Self.ofStore(error))
+            }
+            return StoreAnswerBytes(result, now: caller.store.time.now)
+        }
         add(RemoteCalls.fire) { caller in try caller.may(.consume) }
         add(RemoteCalls.start, telling: { try await $0.told($1) }) { caller, workflow, _ in
             try await caller.may(workflow)
@@ -130,5 +137,14 @@ struct StoreCallTable: Sendable {
             try await caller.mayAny(of: .read, .consume, withQueuesOf: [sequence])
         }
         self.entries = entries
+    }
+
+    /// What the store threw. Anything else is thrown on.
+    private static func ofStore(_ error: any Error) throws -> any Error {
+        // The server stops, and the call has not begun.
+        if error is CancellationError { throw error }
+        // The store throws none: the caller may not be told.
+        if error is Problem { throw error }
+        return error
     }
 }

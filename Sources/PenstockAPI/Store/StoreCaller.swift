@@ -180,6 +180,16 @@ struct StoreCaller: Sendable {
         schedules.filter { principal.may(.read, $0.schedule.queue) }
     }
 
+    /// A page of schedules, of those that he may know of. What is left out makes it no shorter: a page with room left is the last one.
+    func schedules(page query: ScheduleQuery) async throws -> [ScheduleRecord] {
+        if principal.may(.read, nil) { return try await store.storage.schedules(page: query) }
+        try query.validate()
+        let principal = principal
+        return try await store.storage.schedules(after: query.after, limit: query.limit) {
+            principal.may(.read, $0.schedule.queue)
+        }.records
+    }
+
     /// What he may know of why a message waits.
     func told(_ reason: WaitReason) async throws -> WaitReason {
         try await principal.told(reason, by: store.storage)

@@ -48,6 +48,11 @@ extension RemoteStore {
         try await answer(to: RemoteCalls.schedules.request(name))
     }
 
+    /// Reads a page of schedules.
+    public func schedules(page query: ScheduleQuery) async throws -> [ScheduleRecord] {
+        try await answer(to: RemoteCalls.schedulePage.request(query))
+    }
+
     /// Reads workflows.
     public func workflows(_ query: WorkflowQuery) async throws -> [WorkflowRecord] {
         try await answer(to: RemoteCalls.workflows.request(query))

@@ -1,6 +1,6 @@
 package import PenstockCore
 
-/// The calls of a `MessageStore`, in the order of its declaration.
+/// The calls of a `MessageStore`, in the order of its declaration, and of their numbers.
 package enum RemoteCalls {
     package static let enqueue = RemoteCall(1) {
         (store, messages: [NewMessage], queue: QueueName, durability: Durability) in
@@ -101,5 +101,8 @@ package enum RemoteCalls {
     }
     package static let event = RemoteCall(34, isReading: true) { (store, name: EventName, sequence: SequenceNumber) in
         try await store.event(name, for: sequence)
+    }
+    package static let schedulePage = RemoteCall(35, isReading: true) { (store, query: ScheduleQuery) in
+        try await store.schedules(page: query)
     }
 }

@@ -40,6 +40,11 @@ extension ScheduleChange: WireValue {
     }
 }
 
+extension ScheduleQuery: WireValue {
+    package func write(to writer: inout WireWriter) { writer(after, limit) }
+    package init(from reader: inout WireReader) throws { self.init(after: try reader(), limit: try reader()) }
+}
+
 extension FiringRecord: WireValue {
     package func write(to writer: inout WireWriter) { writer(due, firedAt, outcome, sequence) }
     package init(from reader: inout WireReader) throws {
