@@ -9,8 +9,8 @@ import Testing
 @Suite(.timeLimit(.minutes(5))) struct RegroupCostTests {
     private let folder = TemporaryFolder()
 
-    /// Pages of one step that brings a group in order of which so many messages are ready.
-    private func pagesOfAStep(_ messageCount: Int) async throws -> Int {
+    /// Pages of one step after a change of a queue's policy that gives it groups, with one of which so many messages are ready.
+    private func pagesOfAStep(_ messageCount: Int, _ change: String) async throws -> Int {
         let path = folder.file("\(messageCount).db")
         let store = try await SQLiteStore.openWithJobs(path)
         for _ in 1...messageCount / 1000 {
@@ -22,7 +22,7 @@ import Testing
             BEGIN;
             UPDATE penstock_log SET group_key = 'a';
             UPDATE penstock_ready SET marks = \(Marks.group.rawValue);
-            UPDATE penstock_queue SET fifo = 1;
+            UPDATE penstock_queue SET \(change);
             COMMIT;
             """)
         // Each claim takes a step, and no message before the last one. The first one reads the schema again.
@@ -34,9 +34,10 @@ import Testing
         return pages
     }
 
-    @Test func aStepReadsNoMoreOfALargeGroup() async throws {
-        let few = try await pagesOfAStep(3000)
-        let many = try await pagesOfAStep(15_000)
+    @Test(arguments: ["fifo = 1", "limit_per_key = 5"])
+    func aStepReadsNoMoreOfALargeGroup(_ change: String) async throws {
+        let few = try await pagesOfAStep(3000, change)
+        let many = try await pagesOfAStep(15_000, change)
         #expect(many < few * 3 / 2, "\(few) pages for 3,000 messages, \(many) for 15,000.")
     }
 }

@@ -12,6 +12,7 @@ enum GroupChangeRules {
         "come to be in order, and to be none": modes,
         "are seen to in steps, which others go on with": steps,
         "come to be in order, however many of their messages are ready": manyReady,
+        "come to have a limit, however many of their messages are ready": manyReadyAtALimit,
         "hold up no other group, however many permits they keep": keptPermits,
         "are had by schedules again that have gone without": schedules,
         "must be known to their queue, with a key that can be": doors,
@@ -158,6 +159,21 @@ enum GroupChangeRules {
         #expect(try await store.give(.release, for: held[1]) == .settled(.ready))
         for number: Int64 in 2...4 { #expect(try await store.work(.done) == SequenceNumber(number)) }
         #expect(try await store.depths() == .of(blocked: count - 5, ready: 1, kept: 4))
+    }
+
+    static func manyReadyAtALimit(_ bench: Bench) async throws {
+        var fair = QueuePolicy.steady()
+        fair.isFair = true
+        let store = try await bench.open(fair)
+        let count = 3 * Limits.regroupCountMax + 100
+        try await store.put((1...count).map { .text("\($0)", priority: $0 % 3, group: "a") })
+        let held = try await store.take(2)
+        #expect(held.map(\.text) == ["2", "5"])
+        try await set(.limit(4), store)
+        #expect(try await store.depths() == .of(blocked: count - 4, ready: 2, leased: 2))
+        #expect(try await store.take(10).map(\.text) == ["8", "11"])
+        #expect(try await store.give(.done, for: held[0]) == .settled(.done))
+        #expect(try await store.take(10).map(\.text) == ["14"])
     }
 
     static func keptPermits(_ bench: Bench) async throws {

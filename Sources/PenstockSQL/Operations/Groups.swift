@@ -222,20 +222,22 @@ enum Groups {
             while left > 0, try permitNext(of: group, in: transaction) { left -= 1 }
             return left > 0
         }
-        // A group in order that has many permits has them from when its queue had no groups. What is ready of it is blocked first, from
-        // the end of the group on, so that no step reads them all.
-        let countedMax: Int64 = group.isInOrder ? 2 * Int64(Limits.regroupCountMax) : .max
+        // A group that has many permits has them from when its queue had no groups. What is ready of it is blocked first, from the end of
+        // the group on, so that no step reads them all.
+        let countedMax = 2 * Int64(Limits.regroupCountMax) + 1
         var given = try Permits.given(of: group, upTo: countedMax, connection)
-        if group.isInOrder, given > Limits.regroupCountMax {
-            try blockReady(
-                Permits.tooMany(of: group, among: given, limit: left, connection), group, &left, in: transaction)
+        if given > Limits.regroupCountMax {
+            // Where the group is not in order, those with the highest numbers are not those that would come last. So all that are ready
+            // are blocked, and the first of them have a permit again. The last two thousand go together: the next step could not tell
+            // by fewer permits that the rest is to go as well.
+            let last =
+                try group.isInOrder
+                ? Permits.tooMany(of: group, among: given, limit: left, connection)
+                : Permits.lastByNumber(of: group, limit: given < countedMax ? Int(given) : left, connection)
+            try blockReady(last, group, &left, in: transaction)
             guard left > 0 else { return false }
             given = try Permits.given(of: group, upTo: countedMax, connection)
         }
-        // Of any other group a step reads all permits. Where there are very many, a tenth of them is moved in one: with so many steps as
-        // there are thousands, reading them again would take as long as their number squared.
-        left = max(left, Int(given / 10))
-        defer { left = min(left, Limits.regroupCountMax) }
         for sequence in try Permits.stray(of: group, limit: left, connection) {
             left -= 1
             if try Permits.take(from: sequence, group, connection) { given -= 1 }

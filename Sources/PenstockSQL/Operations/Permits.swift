@@ -122,6 +122,13 @@ enum Permits {
         ) { $0.integer(0) }
     }
 
+    /// Ready messages of a group that have a permit, up to `limit` of them: those with the highest numbers.
+    static func lastByNumber(of group: Group, limit: Int, _ connection: Connection) throws -> [Int64] {
+        try connection.all(
+            readLastInOrder, .integer(group.account.id), .text(group.key), .integer(Int64(limit))
+        ) { $0.integer(0) }
+    }
+
     /// Whether a message of a group other than `sequence` has a permit while no worker has it.
     static func hasUnclaimed(_ group: Group, besides sequence: Int64, _ connection: Connection) throws -> Bool {
         try connection.first(
