@@ -24,7 +24,7 @@ public protocol MessageStore: Sendable {
     /// Never gives a scheduled message early, one of a queue that is paused or being deleted, one that another holds, or one that has
     /// expired. First ends what has expired: of more than ``Limits/expiryCountMax`` messages those that did so first, and it gives
     /// none then; the next claim goes on. Then makes ready what is due, ``Limits/promotionCountMax`` messages at most: those that have
-    /// been due longest. When more are due in a queue whose groups are in order, it gives none either before all of them are in line.
+    /// been due longest. When more are due in a queue whose groups are in order, it gives only messages with numbers below all of theirs.
     ///
     /// - Throws: `unknownQueue`; `invalidInput`.
     func claim(_ request: ClaimRequest) async throws -> Claim

@@ -9,6 +9,7 @@ enum GroupOrderRules {
         "in order wait for one that is tried again": retries,
         "in order let a message join when it is due": delayed,
         "in order let all join that are due, however many": manyDue,
+        "in order begin while many are to join": manyDueAtOnce,
         "in order go on after a dead letter, or are held by it": onDead,
         "in order take a redriven message by its number": redriven,
         "in order go on with what has begun, if only with a step": suspended,
@@ -92,6 +93,31 @@ enum GroupOrderRules {
         let a1 = try #require(first.messages.first)
         #expect(try await store.give(.done, for: a1) == .settled(.done))
         #expect(try await store.drain() == ["a2"])
+    }
+
+    static func manyDueAtOnce(_ bench: Bench) async throws {
+        let store = try await GroupRules.open(bench, .fifo())
+        let start = bench.time.now
+        let due = Due.at(start + .seconds(15))
+        try await store.put(.text("later", due: .at(start + .seconds(3600)), group: "a"))
+        let count = 2 * Limits.promotionCountMax + 1
+        try await store.put((1...count).map { .text("\($0)", due: due, group: "\($0 % 2)") })
+        try await store.put(.text("c1", due: due, group: "c"))
+        try await store.put(.text("c2", group: "c"))
+        bench.time.advance(by: .seconds(30))
+
+        // Of these all that comes first is in line, and c2 is ready, but c1 is not in line.
+        let request = ClaimRequest(queue: .jobs, limit: 10, lease: .seconds(30))
+        let first = try await store.claim(request)
+        #expect(first.messages.map(\.text) == ["1", "2"])
+        #expect(first.nextDue == bench.time.now, "Claim again at once.")
+        let second = try await store.claim(request)
+        #expect(second.messages.isEmpty)
+        #expect(second.nextDue == bench.time.now, "Claim again at once.")
+        let third = try await store.claim(request)
+        #expect(third.messages.map(\.text) == ["c1"])
+        #expect(third.nextDue == start + .seconds(3600))
+        #expect(try await store.depths() == .of(scheduled: 1, blocked: count - 1, leased: 3))
     }
 
     static func onDead(_ bench: Bench) async throws {

@@ -20,23 +20,39 @@ extension Claiming {
         for (index, number) in numbers.enumerated() { statement.bind(number, at: 3 + index) }
     }
 
+    /// Among how many of the store's scheduled messages, those with the lowest numbers, the first that is due is looked for.
+    private static let dueLookMax = 10 * Limits.promotionCountMax
+
+    /// A number before which no scheduled message of a queue is due that has some that are: the lowest of theirs, or a lower one where
+    /// that is behind many that are not due. Most come to be due in the order of their numbers, or many at one moment.
+    static func firstDueNumber(of id: Int64, in transaction: Transaction) throws -> Int64 {
+        try transaction.connection.first(
+            readFirstDue, .integer(id), .integer(transaction.now.microseconds), .integer(Int64(dueLookMax))
+        ) { $0.integer(0) } ?? 0
+    }
+
     /// The messages that are next in line, with their payloads. Rows that contradict the rest are set aside on the way.
+    ///
+    /// - Parameter end: a number; none is read from the first one on that has this or a higher one. `nil`: all are.
     static func readReady(
-        _ account: QueueAccount, limit: Int, _ tokenBase: Int64, in transaction: Transaction
+        _ account: QueueAccount, limit: Int, before end: Int64?, _ tokenBase: Int64, in transaction: Transaction
     ) throws -> Reading {
         var trusts = transaction.connection.isServer && transaction.policies.trustsLineStart(of: account.id)
         defer { if !trusts, transaction.connection.isServer { transaction.policies.looksAtWholeLine(of: account.id) } }
-        var reading = try readRows(account, limit: limit, tokenBase, trusting: trusts, in: transaction)
+        func read() throws -> Reading {
+            try readRows(account, limit: limit, before: end, tokenBase, trusting: trusts, in: transaction)
+        }
+        var reading = try read()
         if trusts, reading.isAll, try account.readyCount(transaction.connection) > reading.messages.count {
             // Some must be before the place where the line is said to begin.
             trusts = false
-            reading = try readRows(account, limit: limit, tokenBase, trusting: false, in: transaction)
+            reading = try read()
         }
         for _ in 1...setAsideRoundsMax where !reading.wrong.isEmpty {
             for (sequence, reason) in reading.wrong {
                 try Quarantine.setAside(.ready, sequence, of: account.id, because: reason, in: transaction)
             }
-            reading = try readRows(account, limit: limit, tokenBase, trusting: trusts, in: transaction)
+            reading = try read()
         }
         if reading.isAll, limit > 0 { try noneIsLeft(account, reading.messages, in: transaction) }
         return reading.wrong.isEmpty ? reading : Reading()
@@ -74,7 +90,8 @@ extension Claiming {
     }
 
     private static func readRows(
-        _ account: QueueAccount, limit: Int, _ tokenBase: Int64, trusting: Bool, in transaction: Transaction
+        _ account: QueueAccount, limit: Int, before end: Int64?, _ tokenBase: Int64, trusting: Bool,
+        in transaction: Transaction
     ) throws -> Reading {
         let statement = try transaction.connection.statement(selectReady)
         defer { statement.reset() }
@@ -86,9 +103,14 @@ extension Claiming {
         var reading = Reading()
         var bytes = 0
         var count = 0
+        var isCut = false
         while try statement.step() {
-            count += 1
             let number = statement.integer(0)
+            if let end, number >= end {
+                isCut = true
+                break
+            }
+            count += 1
             let attempt = statement.integer(2)
             guard let enqueuedAt = statement.optionalInteger(3) else {
                 reading.wrong.append((number, Quarantine.Reason.notInLog))
@@ -122,10 +144,15 @@ extension Claiming {
             bytes += message.bytes
             if bytes > Limits.batchBytesMax { break }
         }
-        reading.isAll = count < limit && bytes <= Limits.batchBytesMax
+        reading.isAll = !isCut && count < limit && bytes <= Limits.batchBytesMax
         return reading
     }
 
+    private static let readFirstDue = Query(
+        """
+        SELECT coalesce(min(CASE WHEN queue_id = ?1 AND due_at <= ?2 THEN sequence END), max(sequence), 0) FROM (
+            SELECT sequence, queue_id, due_at FROM penstock_scheduled WHERE sequence > 0 ORDER BY sequence LIMIT ?3) AS found
+        """)
     private static let selectReady = Query(
         """
         SELECT \(readyColumns) FROM penstock_ready AS ready \(withLog)

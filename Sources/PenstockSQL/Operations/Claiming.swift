@@ -60,21 +60,23 @@ enum Claiming {
         }
         var due = try readDue()
         var promoted: Set<Int64> = []
+        // Before which number all that is due is in line, where that matters; `nil`: it does not.
+        var wholeBefore: Int64?
         if let first = due, first <= transaction.now {
             promoted = try promote(account, in: transaction)
             due = try readDue()
             if case .fifo = account.policy.groups, promoted.count == Limits.promotionCountMax, let next = due,
                 next <= transaction.now
             {
-                // The next claim goes on. Among those that are not in line yet one may go before others of its group.
-                account.ring(messages: 1)
-                return .withheld(until: transaction.now)
+                // Among those that are not in line yet one may go before others of its group, by its number.
+                wholeBefore = try firstDueNumber(of: account.id, in: transaction)
             }
         }
         // A token is a random number and the message's sequence number, so that one statement can write those of all
         // messages. Of 62 bits, so that no sum overflows: SQLite would go on with a floating-point number.
         let tokenBase = Int64(bitPattern: transaction.random.next() >> 2)
-        let reading = try readReady(account, limit: min(limit, room), tokenBase, in: transaction)
+        let reading = try readReady(
+            account, limit: min(limit, room), before: wholeBefore, tokenBase, in: transaction)
         var messages = reading.messages
         let connection = transaction.connection
         if !messages.isEmpty {
@@ -111,8 +113,8 @@ enum Claiming {
             claim.isWithheld = true
             // What comes into line meanwhile could not be claimed either.
             claim.nextDue = earlier(expiry, waitsForTime ? try Rates.opens(account, in: transaction) : nil)
-        } else if !isAllOpen {
-            // The next claim goes on with the groups whose time has come.
+        } else if !isAllOpen || wholeBefore != nil {
+            // The next claim goes on with the groups whose time has come, and with what is due.
             account.ring(messages: 1)
             claim.isWithheld = true
             claim.nextDue = transaction.now

@@ -27,16 +27,16 @@ extension MemoryState {
         openDue(request.queue, at: moment)
         fireDue(of: request.queue, at: moment)
         makeReadyWhatIsDue(in: request.queue, at: moment)
-        if case .fifo = queue.policy.groups, let due = queues[request.queue]?.line.scheduled.elements.first?.due,
-            due <= moment.now
-        {
-            // The next claim goes on. Among those that are not in line yet one may go before others of its group.
-            ring(request.queue)
-            return .withheld(until: moment.now)
+        // Among those that are not in line yet one may go before others of its group, by its number.
+        var firstDue: SequenceNumber?
+        if case .fifo = queue.policy.groups {
+            let left = queues[request.queue]?.line.scheduled.elements.prefix { $0.due <= moment.now } ?? []
+            firstDue = left.map(\.sequence).min()
         }
         var claimed: [ClaimedMessage] = []
         let ready = queues[request.queue]?.line.ready.elements ?? []
-        let first = bounded(ready.prefix(min(request.limit, room)))
+        let first = bounded(
+            ready.prefix(min(request.limit, room)).prefix { place in firstDue.map { place.sequence < $0 } ?? true })
         noteTurns(first, of: request.queue)
         let worker = first.isEmpty ? worker : request.remoteWorker.map { register($0, at: moment) } ?? worker
         for place in first {
@@ -56,6 +56,11 @@ extension MemoryState {
         claim.isWithheld = room < request.limit && claimed.count == room && line?.ready.elements.isEmpty == false
         if claim.isWithheld {
             claim.nextDue = nextWithheld(of: request.queue, isByRate: waitsForTime, at: moment)
+        } else if firstDue != nil {
+            // The next claim goes on.
+            ring(request.queue)
+            claim.isWithheld = true
+            claim.nextDue = moment.now
         }
         return claim
     }

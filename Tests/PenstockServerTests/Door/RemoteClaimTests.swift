@@ -38,13 +38,14 @@ import Testing
             wait: .zero)
     }
 
-    /// A queue in order gives nothing before all that is due is in line, a thousand at each look. Nothing tells such a client to ask again.
+    /// A queue in order gives nothing before what goes first is in line. A thousand come in line at each look, and here the first is due
+    /// last. Nothing tells such a client to ask again.
     @Test func aClaimWithoutAWaitLooksUntilAllThatIsDueIsInLine() async throws {
         let store = PenstockStore(InMemoryStore(time: time))
         let q = try QueueName("q")
         try await store.storage.configure(q, .create(QueuePolicy(groups: .fifo()), ifAbsent: false))
         let later = (1...2 * Limits.promotionCountMax + 1).map {
-            NewMessage(payload: [1], due: .after(.seconds(5)), group: "\($0)")
+            NewMessage(payload: [1], due: .after(Duration.seconds(5) - .microseconds($0)), group: "\($0)")
         }
         _ = try await store.storage.enqueue(later, to: q, durability: .processCrash)
         time.advance(by: .seconds(6))
