@@ -45,13 +45,12 @@ final class LogSubject<Output: Sendable>: Sendable {
 
     func send(_ value: Output) {
         guard breakdown.failure == nil else { return }
-        room.enter()
-        var bytes = 0
+        // A value that cannot be encoded waits its turn as well: what was sent before comes before the end.
+        let message = Result { try replay.message(of: value) }
+        let bytes = (try? message.get().payload.count) ?? 0
+        room.enter(bytes: bytes)
         do {
-            let message = try replay.message(of: value)
-            bytes = message.payload.count
-            room.add(bytes: bytes)
-            try replay.post(message) { [bytes] result in
+            try replay.post(message.get()) { result in
                 self.room.leave(bytes: bytes)
                 if case .failure(let error) = result { self.refused(error) }
             }

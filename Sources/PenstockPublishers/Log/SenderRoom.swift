@@ -8,9 +8,14 @@ final class SenderRoom: Sendable {
     private struct State {
         var count = 0
         var bytes = 0
-        var waiting: Deque<DispatchSemaphore> = []
+        var waiting: Deque<(bytes: Int, turn: DispatchSemaphore)> = []
 
         var isFull: Bool { count >= Limits.stagedCountMax || bytes >= Limits.stagedBytesMax }
+
+        mutating func take(_ bytes: Int) {
+            count += 1
+            self.bytes += bytes
+        }
     }
 
     private let state = Mutex(State())
@@ -18,25 +23,20 @@ final class SenderRoom: Sendable {
     /// How many threads wait.
     var waitingCount: Int { state.withLock { $0.waiting.count } }
 
-    /// Takes a place for a value, and waits on this thread until there is one.
-    func enter() {
+    /// Takes a place for a value of that size, and waits on this thread until there is one. The last one may exceed the
+    /// bound.
+    func enter(bytes: Int) {
         let turn = state.withLock { state -> DispatchSemaphore? in
             if state.waiting.isEmpty, !state.isFull {
-                state.count += 1
+                state.take(bytes)
                 return nil
             }
             let turn = DispatchSemaphore(value: 0)
-            state.waiting.append(turn)
+            state.waiting.append((bytes, turn))
             return turn
         }
         guard let turn else { return }
         StreamExecutor.wait { turn.wait() }
-    }
-
-    /// Says how large the value is for which a place was taken. How large one is turns out when it has its place, so the last one may
-    /// exceed the bound.
-    func add(bytes: Int) {
-        state.withLock { $0.bytes += bytes }
     }
 
     /// Gives the place of a value of that size back.
@@ -45,9 +45,9 @@ final class SenderRoom: Sendable {
             state.count -= 1
             state.bytes -= bytes
             var turns: [DispatchSemaphore] = []
-            while !state.isFull, let turn = state.waiting.popFirst() {
-                state.count += 1
-                turns.append(turn)
+            while !state.isFull, let next = state.waiting.popFirst() {
+                state.take(next.bytes)
+                turns.append(next.turn)
             }
             return turns
         }
