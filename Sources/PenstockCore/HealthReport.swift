@@ -173,6 +173,8 @@ public struct HealthFinding: Hashable, Sendable, Codable {
         public static let strayCursor = Kind(rawValue: "strayCursor")
         /// A schedule is of no queue.
         public static let straySchedule = Kind(rawValue: "straySchedule")
+        /// A schedule says more than one may say, and goes by the bound.
+        public static let wrongSchedule = Kind(rawValue: "wrongSchedule")
         /// A pooler gives a server's session to another client with each transaction.
         public static let pooled = Kind(rawValue: "pooled")
         /// The server may lose or damage what it has said is on its disk.

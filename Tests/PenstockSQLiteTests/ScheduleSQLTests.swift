@@ -78,6 +78,35 @@ import Testing
         try await store.close()
     }
 
+    @Test("Bounds that were written by hand hold no longer than a schedule may say, and the doctor names the schedule")
+    func wrongBounds() async throws {
+        let (store, pool) = try await open()
+        let message = NewMessage(payload: [1], expiry: .after(.seconds(60)))
+        let record = try await store.schedule(
+            ScheduleName("s"), .put(Schedule(queue: jobs, spec: "@daily", message: message), replacing: false))
+        let due = try #require(record?.nextDue)
+        #expect(try await SQLiteStore.inspectHealth(path: harness.path, time: harness.time).isHealthy)
+        try await pool.write {
+            try $0.execute(sql: "UPDATE penstock_schedule SET expires_after = ?", arguments: [Int64.max])
+        }
+        let found = try await SQLiteStore.inspectHealth(path: harness.path, time: harness.time)
+        #expect(found.findings.map(\.kind) == [.wrongSchedule] && !found.isHealthy)
+        #expect(found.findings.first?.message.contains("'s'") == true)
+        // No check of the table's keeps this one out.
+        try await ForeignProgram(harness.path).run(
+            "PRAGMA ignore_check_constraints = 1; UPDATE penstock_schedule SET jitter = \(Int64.max)")
+        let schedule = try #require(try await store.schedules(nil).first).schedule
+        #expect(schedule.jitter == Limits.scheduleJitterMax && schedule.message.expiry == .after(Limits.delayMax))
+        harness.time.advance(to: due)
+        _ = try await store.fire()
+        let putOff = try await pool.read { try Int64.fetchOne($0, sql: "SELECT due_at FROM penstock_scheduled") }
+        let dueAt = Timestamp(microseconds: try #require(putOff))
+        #expect(dueAt > due && dueAt <= due + Limits.scheduleJitterMax)
+        let expiresAt = try await pool.read { try Int64.fetchOne($0, sql: "SELECT expires_at FROM penstock_log") }
+        #expect(expiresAt == (dueAt + Limits.delayMax).microseconds)
+        try await store.close()
+    }
+
     @Test(
         "What cannot be is said in the row",
         arguments: [

@@ -86,6 +86,7 @@ extension HealthReport {
         ([.wrongSequence], "no sequence number is given twice"),
         ([.strayCursor], "every cursor is in its log"),
         ([.straySchedule], "every schedule has a queue"),
+        ([.wrongSchedule], "every schedule says what one may say"),
         ([.storeMoved], "the queues are here, and not another store's"),
         ([.copyUnfinished], "no queue waits for the rest of a copy"),
         ([.deletionUnfinished], "no deletion is unfinished"),

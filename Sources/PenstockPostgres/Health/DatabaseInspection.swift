@@ -116,7 +116,7 @@ struct DatabaseInspection {
             ),
             ("the queues' move", [.storeMoved, .copyUnfinished], { try MoveInspection.inspect(connection, &$0) }),
             ("cursors", [.strayCursor], { try CursorInspection.inspect(connection, &$0) }),
-            ("schedules", [.straySchedule], { try ScheduleInspection.inspect(connection, &$0) }),
+            ("schedules", [.straySchedule, .wrongSchedule], { try ScheduleInspection.inspect(connection, &$0) }),
         ]
         try server.run("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
         for (name, kinds, body) in parts { try part(name, kinds, server, &report, body) }

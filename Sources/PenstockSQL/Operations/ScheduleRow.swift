@@ -30,13 +30,14 @@ struct ScheduleRow {
         """
     static let tables = "penstock_schedule AS schedule JOIN penstock_queue AS queue ON queue.id = schedule.queue_id"
 
+    /// Numbers that were written by hand beyond what a schedule may say count as that: what comes of them is reckoned with, and shown.
     init(_ row: PreparedStatement) throws {
         id = row.integer(0)
         name = ScheduleName(stored: row.text(1) ?? "")
         var message = NewMessage(
             payload: try row.bytes(5), headers: HeaderText.decode(row.text(6)), priority: Int(row.integer(7)),
             attemptsMax: row.optionalInteger(8).map(Int.init), group: row.text(25),
-            expiry: row.optionalInteger(27).map { .after(.microseconds($0)) })
+            expiry: row.optionalInteger(27).map { .after(min(.microseconds($0), Limits.delayMax)) })
         if let key = row.text(9) {
             message.uniqueKey = UniqueKey(
                 key, scope: KeyScope(stored: row.optionalInteger(26)),
@@ -45,7 +46,8 @@ struct ScheduleRow {
         schedule = Schedule(
             queue: QueueName(stored: row.text(2) ?? ""), spec: row.text(3) ?? "", zone: row.text(4) ?? "",
             message: message, missed: row.text(11).flatMap(MissedFirings.init) ?? .one,
-            window: .microseconds(row.integer(12)), jitter: .microseconds(row.integer(13)),
+            window: .microseconds(row.integer(12)),
+            jitter: min(.microseconds(row.integer(13)), Limits.scheduleJitterMax),
             starts: row.optionalInteger(14).map { Timestamp(microseconds: $0) },
             ends: row.optionalInteger(15).map { Timestamp(microseconds: $0) })
         isPaused = row.integer(16) != 0

@@ -117,7 +117,9 @@ struct HealthInspection {
                 try MoveInspection.inspect(connection, &$0)
             }
             try part("cursors", [.strayCursor], &report) { try CursorInspection.inspect(connection, &$0) }
-            try part("schedules", [.straySchedule], &report) { try ScheduleInspection.inspect(connection, &$0) }
+            try part("schedules", [.straySchedule, .wrongSchedule], &report) {
+                try ScheduleInspection.inspect(connection, &$0)
+            }
         }
         // Closed before the next one, which as the last of all to close leaves no companions behind.
         try file.close()
