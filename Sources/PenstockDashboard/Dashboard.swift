@@ -26,7 +26,7 @@ package struct Dashboard: Sendable {
 
     /// Looks at the queues' numbers for the charts, and tells open pages of changes, until the task is cancelled.
     package func run() async {
-        await site.live.run(site.store, time: site.time)
+        await site.live.run(site.store, tokens: site.tokens, time: site.time)
     }
 
     /// Whether a request is for a page. Pages ask for a token by themselves, where it takes one: with a page, and not with a problem.

@@ -90,13 +90,13 @@ struct LogFeed: Sendable {
         if !bytes.isEmpty { try await writer.write(ByteBuffer(bytes: bytes)) }
     }
 
-    /// Waits until there may be more, or is something to say. What nobody rings for is found by a look.
+    /// Waits until there may be more, or is something to say, or the token has changed. What nobody rings for is found by a look.
     ///
     /// - Returns: whether there is somebody who wants it.
     private func waitForMore(after token: Wakeups.Token, atMost limit: Duration?) async throws -> Bool {
         let changes = store.storage.changes
         let pause = min(limit ?? .zero, store.storage.lookInterval)
-        let end = try await context.wait(atMost: pause, time) { [queue] in
+        let end = try await context.wait(atMost: pause, time, endsWithToken: true) { [queue] in
             try await changes.wait(for: queue, after: token)
         }
         switch end {

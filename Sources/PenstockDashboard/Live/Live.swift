@@ -1,5 +1,6 @@
 import Penstock
 import PenstockCore
+import PenstockHTTP
 import Synchronization
 
 /// Looks at the queues' numbers, keeps what they have been, and tells open pages which queues have changed.
@@ -43,8 +44,13 @@ final class Live: Sendable {
     static let tickInterval = Duration.seconds(5)
 
     /// Looks, and tells open pages that time passes, until the task is cancelled.
-    func run(_ store: PenstockStore, time: any TimeSource) async {
+    ///
+    /// - Parameter tokens: by which visitors are known. When they change each line has something to tell at once, and with that is asked
+    ///   whom it tells.
+    func run(_ store: PenstockStore, tokens: Tokens? = nil, time: any TimeSource) async {
         defer { finish() }
+        let call = tokens?.whenChanged { [self] in tell(.tick) }
+        defer { if let call { tokens?.forget(call) } }
         await withTaskGroup(of: Void.self) { group in
             // Beside the looks: one that takes long says nothing of the lines to the pages.
             group.addTask { await self.keepTicking(time) }

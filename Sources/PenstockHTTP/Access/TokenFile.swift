@@ -30,12 +30,18 @@ package struct Tokens: Sendable {
     private let known: Known
 
     private final class Known: Sendable {
-        let tokens: Mutex<[Token]>
+        struct State {
+            var tokens: [Token]
+            var calls: [Int: @Sendable () -> Void] = [:]
+            var callCount = 0
+        }
 
-        init(_ tokens: [Token]) { self.tokens = Mutex(tokens) }
+        let state: Mutex<State>
+
+        init(_ tokens: [Token]) { state = Mutex(State(tokens: tokens)) }
     }
 
-    private var tokens: [Token] { known.tokens.withLock { $0 } }
+    private var tokens: [Token] { known.state.withLock { $0.tokens } }
 
     /// Reads a file of tokens.
     ///
@@ -113,7 +119,27 @@ package struct Tokens: Sendable {
     /// Takes the tokens of `others` instead of its own, in all copies.
     package func become(_ others: Tokens) {
         let tokens = others.tokens
-        known.tokens.withLock { $0 = tokens }
+        let calls = known.state.withLock { state in
+            state.tokens = tokens
+            return Array(state.calls.values)
+        }
+        for call in calls { call() }
+    }
+
+    /// Has `call` called each time that the tokens have become others.
+    ///
+    /// - Returns: what to ``forget(_:)``.
+    package func whenChanged(_ call: @escaping @Sendable () -> Void) -> Int {
+        known.state.withLock { state in
+            state.callCount += 1
+            state.calls[state.callCount] = call
+            return state.callCount
+        }
+    }
+
+    /// Calls it no more.
+    package func forget(_ id: Int) {
+        _ = known.state.withLock { $0.calls.removeValue(forKey: id) }
     }
 
     /// The principal that shows `secret`; `nil`: nobody does.

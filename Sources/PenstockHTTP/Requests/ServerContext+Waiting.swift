@@ -6,9 +6,12 @@ extension ServerContext {
     ///
     /// It is for waits, and for what only looks: what `body` had just done may be lost when it is ended.
     ///
+    /// - Parameter endsWithToken: whether the time is over as well when the token of the request is none any more, or is for other things
+    ///   than it was. The caller asks then what it may still do.
     /// - Throws: what `body` throws; `CancellationError` when the task is cancelled.
     package func wait<Value: Sendable>(
-        atMost limit: Duration, _ time: any TimeSource, for body: @escaping @Sendable () async throws -> Value
+        atMost limit: Duration, _ time: any TimeSource, endsWithToken: Bool = false,
+        for body: @escaping @Sendable () async throws -> Value
     ) async throws -> WaitEnd<Value> {
         let end = Waiter<WaitEnd<Value>>()
         return try await withThrowingTaskGroup(of: Void.self) { group in
@@ -20,6 +23,13 @@ extension ServerContext {
                 }
             }
             defer { group.cancelAll() }
+            guard endsWithToken, let tokens = shown?.tokens else {
+                return try await wait(for: end, atMost: limit, time)
+            }
+            let call = tokens.whenChanged { if principalNow != principal { end.answer(.success(.timeIsUp)) } }
+            defer { tokens.forget(call) }
+            // It may have been taken back just before.
+            if principalNow == nil { return .timeIsUp }
             return try await wait(for: end, atMost: limit, time)
         }
     }

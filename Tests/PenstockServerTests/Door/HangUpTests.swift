@@ -6,6 +6,7 @@ import PenstockHTTP
 import PenstockTestKit
 import Testing
 
+@testable import PenstockDashboard
 @testable import PenstockServer
 
 /// SIGHUP, by which a server is told that its file of tokens is another one.
@@ -81,6 +82,45 @@ import Testing
             #expect(
                 path == "/events" || !rest.hasSuffix("0\r\n\r\n"), "What is cut off does not end as a whole log does.")
         }
+    }
+
+    /// A store at which nobody has to look: whatever comes is told.
+    private struct QuietStore: ForwardingStore {
+        let base: any MessageStore
+        var lookInterval: Duration { .seconds(60) }
+    }
+
+    /// To a log in which nothing comes the server says a word in a quarter of a minute.
+    @Test func anIdleLogEndsWithItsTokenAtOnce() async throws {
+        let store = PenstockStore(QuietStore(base: TestDatabase().open()))
+        _ = try await store.queue("q")
+        let tokens = try Tokens("a \(Self.old) read")
+        try await TestServer.run(store: store, tokens: tokens) { server in
+            let follower = try server.client()
+            try follower.request(
+                "GET", "/v1/queues/q/log?follow=true", headers: ["Authorization": "Bearer \(Self.old)"])
+            _ = try await follower.receive(until: "\r\n\r\n")
+            try await store.storage.changes.waitForWaiters(count: 1)
+            let began = ContinuousClock.now
+            tokens.become(try Tokens("a \(Self.new) read"))
+            // Until the server has ended the connection.
+            #expect(try await !follower.receive().hasSuffix("0\r\n\r\n"))
+            #expect(ContinuousClock.now - began < .seconds(10))
+        }
+    }
+
+    /// With what is told is asked who may be told. Time stands still here, so that nothing else is told.
+    @Test func anOpenPageIsToldSomethingWhenTokensChange() async throws {
+        let tokens = try Tokens("a \(Self.old) read")
+        let live = Live()
+        var news = try #require(live.listen()).makeAsyncIterator()
+        let store = PenstockStore(TestDatabase().open())
+        let run = Task { await live.run(store, tokens: tokens, time: ManualTime()) }
+        #expect(await news.next() == .missed, "The first look.")
+        tokens.become(try Tokens("a \(Self.new) read"))
+        #expect(await news.next() == .tick)
+        run.cancel()
+        await run.value
     }
 
     /// What waits is looked at again: a message that was claimed for somebody who may not settle it waits for its lease to end.
