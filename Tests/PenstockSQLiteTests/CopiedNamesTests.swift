@@ -51,6 +51,26 @@ import Testing
         #expect(try await findings(target) == [])
     }
 
+    /// What one of them is called anew may be what another one was called by choice, which comes in a later batch.
+    @Test func aNameThatWasChosenIsLeftToTheOneForWhichItWas() async throws {
+        let (from, into) = (try await open(source), try await open(target))
+        try await from.configure(.jobs, .create(QueuePolicy(), ifAbsent: true))
+        try await into.configure(.mail, .create(QueuePolicy(), ifAbsent: true))
+        try await begin(nil, in: into, queue: .mail, tasks: 900)
+        // The first batch has its tasks, and no more.
+        try await begin(nil, in: from, queue: .jobs, tasks: 500)
+        try await begin("workflow-901", in: from, queue: .jobs)
+
+        try await from.refuseCopy(into: into, called: "target.db")
+        #expect(try await from.copy(to: into, move) { _ in }.sequenceOffset == 900)
+        #expect(
+            try await names(into) == [1: "workflow-1", 901: "workflow-901-2", 1401: "workflow-901"])
+        let tasks = try await into.tasks(TaskQuery(WorkflowName(stored: "workflow-901-2")))
+        #expect(tasks.first?.sequence.rawValue == 901)
+        for store in [from, into] { try await store.close() }
+        #expect(try await findings(target) == [])
+    }
+
     @Test(arguments: [
         ("workflow-7", true), ("workflow-7-2", true), ("workflow-7-19", true), ("workflow-71", false),
         ("workflow-7-", false), ("workflow-7-b", false), ("workflow-4", true), ("workflow-8", false),

@@ -24,18 +24,24 @@ enum ArrivingNames {
         }
     }
 
-    /// A row may have come before, with another task of its workflow: then it is passed over as it is written.
+    /// A row may have come before, with another task of its workflow: then it is passed over as it is written. One that has come may have
+    /// been called as another one is by choice that comes only now. Nobody knows it by that name yet, and it gets another one.
     private static func workflows(
         _ rows: [[CopiedValue]], _ index: Int, _ place: CopyPlace, _ connection: Connection
     ) throws -> [[CopiedValue]] {
         var taken: Set<WorkflowName> = []
         for case .text(let name) in rows.map({ $0[index] }) { taken.insert(WorkflowName(stored: name)) }
-        return try rows.map { row in
+        var called: [Int64] = []
+        let named: [[CopiedValue]] = try rows.map { row in
             guard case .text(let text) = row[index], case .integer(let id) = row[0] else { return row }
             let name = WorkflowName(stored: text)
             let own = id + place.sequenceOffset
             guard let found = try Workflows.find(name, connection), found != own else { return row }
             guard name.isMade(for: SequenceNumber(id)) else {
+                if name.isMade(for: SequenceNumber(found)), try isArriving(found, place, connection) {
+                    called.append(found)
+                    return row
+                }
                 throw clash(
                     of: "workflow", called: text,
                     "let it end, have it forgotten there (`penstock prune QUEUE --retain-count 0`) and run the same `penstock copy` again"
@@ -47,6 +53,17 @@ enum ArrivingNames {
             row[index] = .text(made.text)
             return row
         }
+        // Behind all that may be refused.
+        for id in called {
+            let made = try Workflows.freeName(id, besides: taken, connection)
+            try connection.run(rename, .integer(id), .text(made.text))
+        }
+        return named
+    }
+
+    /// Whether a workflow has come with the same move.
+    private static func isArriving(_ id: Int64, _ place: CopyPlace, _ connection: Connection) throws -> Bool {
+        try connection.first(arriving, .integer(id), .integer(place.sequenceOffset), read: { _ in true }) ?? false
     }
 
     private static func clash(of kind: String, called name: String, _ way: String) -> PenstockError {
@@ -57,4 +74,10 @@ enum ArrivingNames {
     }
 
     private static let scheduleNamed = Query("SELECT id FROM penstock_schedule WHERE name = ?1")
+    private static let arriving = Query(
+        """
+        SELECT 1 FROM penstock_arrival
+        WHERE finished_at IS NULL AND sequence_offset = ?2 AND ?1 BETWEEN first_sequence AND last_sequence
+        """)
+    private static let rename = Query("UPDATE penstock_workflow SET name = ?2 WHERE id = ?1")
 }
