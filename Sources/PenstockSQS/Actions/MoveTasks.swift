@@ -170,9 +170,11 @@ extension Call {
         if room > 0 {
             let moved = try await store.apply(.redrive, to: .queue(source, states: [.dead], limit: room))
             task.movedCount += moved
-            // Letters whose keys others hold are passed over; what is gone as well was brought over, or discarded, by somebody else.
-            if moved < room, let now = try await directory.find(source) {
-                let left = min(room - moved, now.depths.dead - (home.depths.dead - room))
+            // Letters whose keys others hold are passed over; what is gone as well was brought over, or discarded, by somebody else. What
+            // has died since then is the next task's.
+            if moved < room, try await directory.find(source) != nil {
+                let held = try await store.deadWithoutKeyCount(of: source, group: nil)
+                let left = min(room - moved, held)
                 if left > 0 {
                     let letters = left == 1 ? "1 letter stays" : "\(left) letters stay"
                     task.reasons.append(

@@ -2,6 +2,7 @@ import Foundation
 import Penstock
 import PenstockCore
 import PenstockTestKit
+import Synchronization
 import Testing
 
 @testable import PenstockSQS
@@ -115,6 +116,46 @@ import Testing
             #expect((task["FailureReason"] as? String)?.hasPrefix("1 letter stays in 'mail'") == true)
             #expect(task["ApproximateNumberOfMessagesMoved"] as? Int == 1)
             #expect(task["ApproximateNumberOfMessagesToMove"] as? Int == 2)
+        }
+    }
+
+    /// A store in which others do something before a redrive, and something behind it.
+    private struct HurriedStore: ForwardingStore {
+        let base: any MessageStore
+        let before: @Sendable (any MessageStore) async throws -> Void
+        let behind: @Sendable (any MessageStore) async throws -> Void
+
+        func apply(_ command: LineCommand, to selection: Selection) async throws -> Int {
+            try await before(base)
+            let count = try await base.apply(command, to: selection)
+            try await behind(base)
+            return count
+        }
+    }
+
+    /// One was discarded by somebody else, and another one has died since the task began: no key is in the way of either.
+    @Test func aLetterThatDiesMeanwhileIsNotMissed() async throws {
+        let running = Mutex<Lease?>(nil)
+        let store = HurriedStore(base: TestDatabase().open()) { [mail] base in
+            let query = MessageQuery(queue: mail, states: [.dead], limit: 1)
+            let letters = try await base.messages(query).records.map(\.sequence)
+            _ = try await base.apply(.discard, to: .sequences(letters))
+        } behind: { base in
+            guard let lease = running.withLock({ $0 }) else { return }
+            _ = try await base.settle([Settlement(lease, .dead(error: "It failed."))])
+        }
+        try await TestServer.run(store: PenstockStore(store)) { server in
+            _ = try await server.sqsQueue("dead")
+            _ = try await server.sqsQueue("mail", withDeadLettersIn: "dead")
+            for body in ["1", "2"] { try await server.sqs("SendMessage", ["QueueUrl": "mail", "MessageBody": body]) }
+            try await server.sqsFail("mail")
+            try await server.sqs("SendMessage", ["QueueUrl": "mail", "MessageBody": "3"])
+            let claim = try await server.store.storage.claim(
+                ClaimRequest(queue: mail, limit: 1, lease: .seconds(60)))
+            running.withLock { $0 = claim.messages.first?.lease }
+            let task = try await move(server)
+            #expect(task["Status"] as? String == "COMPLETED" && task["FailureReason"] == nil)
+            #expect(task["ApproximateNumberOfMessagesMoved"] as? Int == 1)
         }
     }
 }
