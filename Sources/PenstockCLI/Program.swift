@@ -181,12 +181,28 @@ public enum Program {
     /// What the parser says: of an option that is unknown before anything else.
     private static func explanation(of error: any Error, by root: any ParsableCommand.Type) -> String {
         let message = root.fullMessage(for: error)
+        let usage = message.split(separator: "\n").drop { !$0.hasPrefix("Usage:") }
+        if let number = negativeNumber(in: message) {
+            let sentence =
+                "Error: '\(number)' is taken for an option; a number that stands by itself is not negative, and a text that begins "
+                + "with a dash stands behind two dashes (--)."
+            return ([Substring(sentence)] + usage).joined(separator: "\n")
+        }
         guard !message.hasPrefix("Error: Unknown option"),
             let option = CommandNames.unknownOption(in: arguments, of: root)
         else { return message }
         let advice = option.nearest.map { " Did you mean '\($0)'?" } ?? ""
-        let usage = message.split(separator: "\n").drop { !$0.hasPrefix("Usage:") }
         return (["Error: Unknown option '\(option.name)'.\(advice)"] + usage).joined(separator: "\n")
+    }
+
+    /// The argument that the parser takes for an unknown option in `message`, if it begins as a negative number does. Of several digits the
+    /// parser may name the first one.
+    private static func negativeNumber(in message: String) -> String? {
+        let beginning = "Error: Unknown option '"
+        guard message.hasPrefix(beginning) else { return nil }
+        let name = message.dropFirst(beginning.count).prefix { $0 != "'" }
+        guard name.first == "-", let digit = name.dropFirst().first, ("0"..."9").contains(digit) else { return nil }
+        return arguments.first { $0.hasPrefix(name) } ?? String(name)
     }
 
     /// What the parser says. An argument that it quotes, or a side of its equals sign, breaks no line of it.

@@ -81,6 +81,8 @@ struct WrongInputTests {
         (["list", "q", "--limit", "0"], "--limit is 1 to 10000"),
         (["show", "0"], "a whole number from 1"),
         (["show", "one"], "a whole number from 1"),
+        (["show", "-1"], "'-1' is taken for an option; a number that stands by itself is not negative"),
+        (["dead", "redrive", "-1"], "'-1' is taken for an option; a number that stands by itself is not negative"),
         (["cancel"], "by their sequence numbers, or by --queue"),
         (["cancel", "1", "--queue", "q"], "by their sequence numbers, or by --queue"),
         (["replay", "q"], "For all that are left: --from 1"),
