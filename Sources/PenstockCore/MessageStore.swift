@@ -274,8 +274,8 @@ public protocol MessageStore: Sendable {
     /// first event of a name stays.
     ///
     /// - Returns: whether it is the first of its name.
-    /// - Throws: `unknownMessage`, `unknownWorkflow`; `illegalTransition` when the message, or every task, has ended;
-    ///   `invalidInput`, also when there are ``Limits/eventCountMax`` events already.
+    /// - Throws: `unknownMessage`, `unknownWorkflow`; `illegalTransition` when the message, or every task, has ended, also as a dead
+    ///   letter; `invalidInput`, also when there are ``Limits/eventCountMax`` events already.
     func emit(_ event: NewEvent, to target: EventTarget, durability: Durability) async throws -> Bool
 
     /// What an event brought that a message sees: one of its own or, as it is a task, one of its workflow. Changes nothing.

@@ -84,7 +84,7 @@ extension PenstockStore {
     ///   - durability: what it must survive; `nil`: as the store was told.
     /// - Returns: whether it is the first of its name; a later one changes nothing.
     /// - Throws: `PenstockError` with code `unknownMessage` or `unknownWorkflow`; `illegalTransition` when the message, or
-    ///   every task, has ended; `invalidInput`.
+    ///   every task, has ended, also as a dead letter: redrive that first; `invalidInput`.
     @discardableResult
     public func emit(
         _ name: String, _ value: some Encodable, to target: EventTarget, durability: Durability? = nil

@@ -17,7 +17,7 @@ struct WorkflowEmitCommand: AsyncParsableCommand {
               penstock workflow emit --message 12 approved
 
             Handlers that wait for the event go on, and those that come to wait for it later have it at once. The first \
-            event of a name stays.
+            event of a name stays. A dead letter takes none, nor does a workflow whose tasks have all ended: redrive it first.
             """)
 
     @OptionGroup var fileOptions: FileOptions
