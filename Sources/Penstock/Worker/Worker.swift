@@ -52,8 +52,8 @@ public struct Worker<Element: Sendable>: Service {
         /// How many messages to work before `run()` returns; `nil`: any number.
         public var max: Int?
         /// Whether `run()` returns when a claim finds nothing and no handler runs. Messages that are due later do not
-        /// hold it up, those included that this worker's handlers failed and that come back; nor do those of a paused
-        /// queue, or those that wait for the rate of their group. It stays for ready ones that a limit or the queue's rate keeps back.
+        /// hold it up, those included that this worker's handlers failed and that come back; nor do those of a queue
+        /// that is paused or being deleted, or those that wait for the rate of their group. It stays for ready ones that a limit or the queue's rate keeps back.
         public var drain: Bool
         /// The kinds of messages that this worker works; `nil`: all, and messages of no kind.
         ///
@@ -131,8 +131,8 @@ public struct Worker<Element: Sendable>: Service {
     /// }
     /// ```
     ///
-    /// What happens to one of the queues is no matter of the others: one that is paused or being deleted gives nothing. One that is
-    /// gone is told in the log and looked for every five seconds; when all are gone, the worker ends with that error.
+    /// What happens to one of the queues is no matter of the others: one that is paused or being deleted gives nothing, and the log has a
+    /// warning of the latter. One that is gone is told in the log and looked for every five seconds; when all are gone, the worker ends with that error.
     ///
     /// - Parameters:
     ///   - queues: each once.

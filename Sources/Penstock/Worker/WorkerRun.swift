@@ -17,6 +17,7 @@ final class WorkerRun<Element: Sendable>: Sendable {
     let inFlight: InFlight
     let slots: HandlerSlots
     let alarm: Alarm
+    private let notice: DeletionNotice
     /// Opens when nothing more is to be claimed.
     let stopping = Latch()
     /// Why claiming ended, if it was an error.
@@ -41,6 +42,7 @@ final class WorkerRun<Element: Sendable>: Sendable {
         let slots = HandlerSlots(concurrency: options.concurrency, ahead: options.ahead)
         self.slots = slots
         alarm = Alarm(time) { slots.touch() }
+        notice = DeletionNotice(of: holders.map(\.queue), handle)
     }
 
     /// Ends the claiming. What runs may go on for the time of grace.
@@ -51,19 +53,20 @@ final class WorkerRun<Element: Sendable>: Sendable {
     }
 
     func run() async throws {
+        let firstLook = notice.beginLook()
         await withTaskGroup(of: Void.self) { group in
             group.addTask { [holders] in await LeaseKeeper(holders: holders, onlyOfRuns: false).run() }
             group.addTask { await self.dismissAfterGrace() }
-            group.addTask { await Upkeep(handle: self.handle).run(until: self.stopping) }
-            await withTaskCancellationHandler {
-                await manage()
-            } onCancel: {
+            group.addTask { await Upkeep(handle: self.handle, notice: self.notice).run(until: self.stopping) }
+            await withTaskCancellationHandler(operation: { await manage() }) {
                 dismiss()
                 stop()
             }
             alarm.stop()
             group.cancelAll()
         }
+        // One that drains ends at once where nothing is ready, and is to say why.
+        await notice.end(firstLook, isWanted: options.drain)
         // A handler may leave between the moment it is given up and the moment its message is handed in for that.
         try? await settle(slots.take(at: time.boot, wantsAll: true).finished)
         try Task.checkCancellation()

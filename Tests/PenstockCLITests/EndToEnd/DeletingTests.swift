@@ -1,8 +1,4 @@
-import Penstock
-import PenstockCore
-import PenstockTestKit
 import Subprocess
-import Synchronization
 import Testing
 
 @testable import PenstockCLI
@@ -39,31 +35,5 @@ import Testing
         #expect(outcome.status == .exited(0))
         #expect(outcome.output == "")
         #expect(outcome.errors.contains("The queue 'q' is being deleted"), "\(outcome.errors)")
-    }
-
-    /// A worker that was there before learns of it, and hears it once.
-    @Test func itIsSaidOnceOfEachQueue() async throws {
-        let (a, b) = (try QueueName("a"), try QueueName("b"))
-        let deleted = Mutex<Set<QueueName>>([])
-        let told = Mutex<[String]>([])
-        let clock = ManualClock()
-        var notice = DeletionNotice(of: [a, b]) { queue in
-            if queue == b { throw PenstockError(.forbidden, "No.") }
-            return deleted.withLock { $0.contains(queue) }
-        } say: { sentence in
-            told.withLock { $0.append(sentence) }
-        }
-        await notice.look()
-        #expect(told.withLock { $0 } == [])
-        let looks = Task { [notice] in await notice.goOn(by: clock) }
-        try await clock.waitForSleepers()
-        _ = deleted.withLock { $0.insert(a) }
-        for _ in 1...2 {
-            clock.advance(by: DeletionNotice.interval)
-            try await clock.waitForSleepers()
-            #expect(told.withLock { $0 }.map { $0.prefix(30) } == ["The queue 'a' is being deleted"])
-        }
-        looks.cancel()
-        await looks.value
     }
 }

@@ -268,25 +268,7 @@ struct WorkCommand: AsyncParsableCommand {
                     try await store.workers().reduce(0) { $1.processID == getpid() ? $0 + $1.leased : $0 }
                 },
                 place: StorePlace(file.kind), logger: logger)
-            var notice = DeletionNotice(of: queues.map(\.name)) { queue in
-                try await store.storage.status(of: queue).queue(queue).isDeleting
-            } say: { sentence in
-                ErrorOutput.say(sentence, .warning)
-            }
-            try await withThrowingTaskGroup(of: Bool.self) { group in
-                group.addTask {
-                    try await worker.run()
-                    return true
-                }
-                // Beside the worker, whose start waits for nothing; to its end also when the worker ends at once.
-                await notice.look()
-                let looks = notice
-                group.addTask {
-                    await looks.goOn()
-                    return false
-                }
-                for try await isWorker in group where isWorker { group.cancelAll() }
-            }
+            try await worker.run()
         }
     }
 }
