@@ -1,3 +1,4 @@
+import Dispatch
 import Penstock
 import PenstockCore
 import PenstockTestKit
@@ -223,6 +224,34 @@ struct TransactionTests {
         try await store.close()
         let closed = await #expect(throws: PenstockError.self) { try await store.transaction { _ in } }
         #expect(closed?.code == .closed)
+    }
+
+    /// As many as a program begins: those that wait have no threads, which the system has few of, and an end of their own.
+    @Test func transactionsThatWaitForOthersWaitAsTasks() async throws {
+        let (mails, gate, begun) = (mails, DispatchSemaphore(value: 0), Tally())
+        let pool = try #require(store.storage as? PostgresStore).transactions
+        let all = (1...50).map { number in
+            Task { [store] in
+                try await store.transaction { transaction in
+                    begun.add()
+                    gate.wait()
+                    try mails.enqueue("\(number)", in: transaction)
+                }
+            }
+        }
+        try await begun.wait(for: 4)
+        try await eventually { pool.waitingCount == 46 }
+        // To be cancelled ends none of them.
+        all.last?.cancel()
+        let late = await #expect(throws: PenstockError.self) {
+            try await store.transaction(timeout: .milliseconds(1)) { _ in }
+        }
+        #expect(late?.code == .busy)
+        #expect(begun.count == 4 && pool.waitingCount == 46)
+        for _ in all { gate.signal() }
+        for transaction in all { _ = try await transaction.value }
+        #expect(try await mails.status().depths.ready == 50)
+        try await store.close()
     }
 
     /// The connection is ended within the body: the error says that nothing was done, and nothing was.

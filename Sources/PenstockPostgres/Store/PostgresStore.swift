@@ -58,7 +58,7 @@ public final class PostgresStore: SQLStore {
     public let core: SQLStoreCore
     private let sessions: Sessions
     private let readers: ReaderPool
-    private let transactions: TransactionPool
+    let transactions: TransactionPool
     private let bell: ServerBell
     private let host: SameHost?
     /// Hears the other processes of this machine.
@@ -164,9 +164,7 @@ public final class PostgresStore: SQLStore {
     ) async throws -> Answer {
         try core.writer.refuseClosed()
         if isReadOnly { throw Self.readOnly(sessions.address) }
-        return try await SystemThread.run { [self] in
-            try transactions.run(of: self, core, durability: durability, timeout: timeout, body)
-        }
+        return try await transactions.run(of: self, core, durability: durability, timeout: timeout, body)
     }
 
     deinit {

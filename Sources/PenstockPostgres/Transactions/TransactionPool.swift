@@ -1,4 +1,3 @@
-import Foundation
 import PenstockCore
 import PenstockProcesses
 import PenstockSQL
@@ -28,7 +27,7 @@ final class TransactionPool: Sendable {
         var server: ServerConnection { connection.server }
     }
 
-    /// How many transactions a process has at once. Further callers wait.
+    /// How many transactions, and threads, a process has at once. Further callers wait, and have no thread meanwhile.
     private static let countMax = 4
     /// How long a server that says something at last has to say it.
     private static let grace = Duration.seconds(1)
@@ -37,7 +36,7 @@ final class TransactionPool: Sendable {
     private let bell: ServerBell
     private let timings: WriteTimings
     private let state = Mutex(State())
-    private let places = DispatchSemaphore(value: countMax)
+    private let places = ReadingPlaces(countMax)
     /// Numbers of rows: two processes of one seed must not have one row.
     private let numbers = SystemRandom()
 
@@ -47,17 +46,33 @@ final class TransactionPool: Sendable {
         self.timings = timings
     }
 
-    /// Runs `body` in a transaction, and commits it. Blocks.
-    func run<Answer>(
+    /// How many callers wait for the transactions before theirs.
+    var waitingCount: Int { places.waitingCount }
+
+    /// Runs `body` in a transaction, and commits it, on a thread that may block. A caller that is cancelled waits all the same.
+    func run<Answer: Sendable>(
         of storage: any MessageStore, _ core: SQLStoreCore, durability: Durability, timeout: Duration,
-        _ body: (PostgresTransaction) throws -> Answer
-    ) throws -> Answer {
+        _ body: @escaping @Sendable (PostgresTransaction) throws -> Answer
+    ) async throws -> Answer {
         let end = ContinuousClock.now + timeout
-        guard places.wait(timeout: .now() + .microseconds(Int(timeout.wholeMicroseconds))) == .success else {
+        // A task of its own: what has begun goes on, and so does what waits to begin.
+        let transaction = Task { [self] in
+            try await places.run(within: timeout) { [self] in
+                try run(of: storage, core, durability: durability, until: end, body)
+            }
+        }
+        do {
+            return try await transaction.value
+        } catch is ReadingPlaces.TimeIsUp {
             throw PenstockError(
                 .busy, "\(Self.countMax) other transactions of this process did not end in time; make the call again.")
         }
-        defer { places.signal() }
+    }
+
+    private func run<Answer>(
+        of storage: any MessageStore, _ core: SQLStoreCore, durability: Durability, until end: ContinuousClock.Instant,
+        _ body: (PostgresTransaction) throws -> Answer
+    ) throws -> Answer {
         let session = try begun(until: end)
         let transaction = PostgresTransaction(
             of: storage, core, sessions, session.connection, durability: durability)

@@ -1,8 +1,8 @@
 package import PenstockCore
 import Synchronization
 
-/// Bounds how many readings of a store run at once, each on a thread of its own. Further ones wait as tasks, in the order in which they
-/// came: a program may begin thousands, and threads are what the system has few of.
+/// Bounds how many readings of a store run at once, or transactions of an application, each on a thread of its own. Further ones wait as
+/// tasks, in the order in which they came: a program may begin thousands, and threads are what the system has few of.
 package final class ReadingPlaces: Sendable {
     /// Thrown to a reading that had no place in time.
     package struct TimeIsUp: Error {}
@@ -43,14 +43,14 @@ package final class ReadingPlaces: Sendable {
     /// - Parameter patience: how long it may wait for that; `nil`: as long as the others take.
     /// - Throws: what `body` throws; ``TimeIsUp``; `CancellationError` when the task is cancelled before it begins; `storage` when the
     ///   system makes no thread.
-    package func run(
-        within patience: Duration? = nil, _ body: @escaping @Sendable () throws -> Void
-    ) async throws {
+    package func run<Answer: Sendable>(
+        within patience: Duration? = nil, _ body: @escaping @Sendable () throws -> Answer
+    ) async throws -> Answer {
         try Task.checkCancellation()
         try await enter(within: patience)
         defer { leave() }
         try Task.checkCancellation()
-        try await SystemThread.run(body)
+        return try await SystemThread.run(body)
     }
 
     private func enter(within patience: Duration?) async throws {
