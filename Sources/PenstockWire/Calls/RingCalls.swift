@@ -26,9 +26,8 @@ package struct RingWait: WireValue {
     package func write(to writer: inout WireWriter) { writer(bucket, bell, after, server, room, passesOn) }
 
     package init(from reader: inout WireReader) throws {
-        self.init(
-            bucket: try reader(), bell: try reader(), after: try reader(), server: try reader(),
-            room: try reader(), passesOn: try reader())
+        try self.init(
+            bucket: reader(), bell: reader(), after: reader(), server: reader(), room: reader(), passesOn: reader())
         guard (0..<RingBucket.count).contains(bucket), room >= 0 else { throw PenstockError.noWireValue }
     }
 }
@@ -59,8 +58,6 @@ package struct RingAnswer: WireValue {
     package func write(to writer: inout WireWriter) { writer(isRung, ring, server, lookInterval, store) }
 
     package init(from reader: inout WireReader) throws {
-        self.init(
-            isRung: try reader(), ring: try reader(), server: try reader(), lookInterval: try reader(),
-            store: try reader())
+        try self.init(isRung: reader(), ring: reader(), server: reader(), lookInterval: reader(), store: reader())
     }
 }

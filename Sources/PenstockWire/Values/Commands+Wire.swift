@@ -47,14 +47,14 @@ extension Selection: WireValue {
 extension WaitReason: WireValue {
     package func write(to writer: inout WireWriter) { writer(message, holder, causes) }
     package init(from reader: inout WireReader) throws {
-        self.init(message: try reader(), holder: try reader(), causes: try reader())
+        try self.init(message: reader(), holder: reader(), causes: reader())
     }
 }
 
 extension WaitReason.Holder: WireValue {
     package func write(to writer: inout WireWriter) { writer(worker, name, isAlive) }
     package init(from reader: inout WireReader) throws {
-        self.init(worker: try reader(), name: try reader(), isAlive: try reader())
+        try self.init(worker: reader(), name: reader(), isAlive: reader())
     }
 }
 
@@ -62,9 +62,7 @@ extension WaitReason.Other: WireValue {
     package func write(to writer: inout WireWriter) { writer(sequence, state, task, due, holder) }
 
     package init(from reader: inout WireReader) throws {
-        self.init(
-            sequence: try reader(), state: try reader(), task: try reader(), due: try reader(),
-            holder: try reader())
+        try self.init(sequence: reader(), state: reader(), task: reader(), due: reader(), holder: reader())
     }
 }
 
@@ -72,7 +70,7 @@ extension WaitReason.Delay: WireCase {}
 
 extension WaitReason.Count: WireValue {
     package func write(to writer: inout WireWriter) { writer(isMore ? count + 1 : count) }
-    package init(from reader: inout WireReader) throws { self.init(try reader()) }
+    package init(from reader: inout WireReader) throws { try self.init(reader()) }
 }
 
 extension WaitReason.Cause: WireValue {

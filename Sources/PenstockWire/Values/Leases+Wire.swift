@@ -4,7 +4,7 @@ extension ClaimRequest: WireValue {
     package func write(to writer: inout WireWriter) { writer(queue, limit, lease, remoteWorker, leavesToOthers) }
 
     package init(from reader: inout WireReader) throws {
-        self.init(queue: try reader(), limit: try reader(), lease: try reader(), remoteWorker: try reader())
+        try self.init(queue: reader(), limit: reader(), lease: reader(), remoteWorker: reader())
         leavesToOthers = try reader()
     }
 }
@@ -15,10 +15,9 @@ extension ClaimedMessage: WireValue {
     }
 
     package init(from reader: inout WireReader) throws {
-        self.init(
-            lease: try reader(), attempt: try reader(), enqueuedAt: try reader(), priority: try reader(),
-            headers: try reader(), payload: try reader(), origin: try reader(), task: try reader(),
-            group: try reader())
+        try self.init(
+            lease: reader(), attempt: reader(), enqueuedAt: reader(), priority: reader(), headers: reader(),
+            payload: reader(), origin: reader(), task: reader(), group: reader())
     }
 }
 
@@ -26,7 +25,7 @@ extension Claim: WireValue {
     package func write(to writer: inout WireWriter) { writer(messages, nextDue, isWithheld, isLimited) }
 
     package init(from reader: inout WireReader) throws {
-        self.init(messages: try reader(), nextDue: try reader())
+        try self.init(messages: reader(), nextDue: reader())
         isWithheld = try reader()
         isLimited = try reader()
     }
@@ -48,8 +47,7 @@ extension Verdict: WireValue {
         self =
             switch try reader() as UInt8 {
             case 0: .done
-            case 1:
-                .retry(error: try reader(), outcome: try reader(), after: try reader(), holdsGroup: try reader())
+            case 1: try .retry(error: reader(), outcome: reader(), after: reader(), holdsGroup: reader())
             case 2: .dead(error: try reader(), reason: try reader())
             case 3: .release
             case 4: .suspend(until: try reader(), event: try reader())
@@ -62,7 +60,7 @@ extension Settlement: WireValue {
     package func write(to writer: inout WireWriter) { writer(lease, verdict, result, added, drafts, isUnbegun) }
 
     package init(from reader: inout WireReader) throws {
-        self.init(try reader(), try reader(), result: try reader(), added: try reader(), drafts: try reader())
+        try self.init(reader(), reader(), result: reader(), added: reader(), drafts: reader())
         isUnbegun = try reader()
     }
 }
@@ -84,7 +82,7 @@ extension SettleResult: WireValue {
 extension LeaseExtension: WireValue {
     package func write(to writer: inout WireWriter) { writer(lease, duration, keepsLonger, progress) }
     package init(from reader: inout WireReader) throws {
-        self.init(try reader(), by: try reader(), keepsLonger: try reader(), progress: try reader())
+        try self.init(reader(), by: reader(), keepsLonger: reader(), progress: reader())
     }
 }
 
@@ -94,12 +92,12 @@ extension LeaseStanding: WireCase {
 
 extension MessageProgress: WireValue {
     package func write(to writer: inout WireWriter) { writer(fraction, text) }
-    package init(from reader: inout WireReader) throws { self.init(try reader(), try reader()) }
+    package init(from reader: inout WireReader) throws { try self.init(reader(), reader()) }
 }
 
 extension Reclaimed: WireValue {
     package func write(to writer: inout WireWriter) { writer(fromDeadWorkers, fromExpiredLeases) }
     package init(from reader: inout WireReader) throws {
-        self.init(fromDeadWorkers: try reader(), fromExpiredLeases: try reader())
+        try self.init(fromDeadWorkers: reader(), fromExpiredLeases: reader())
     }
 }

@@ -3,7 +3,7 @@ import PenstockCore
 extension LogQuery: WireValue {
     package func write(to writer: inout WireWriter) { writer(queue, start, limit, cursor) }
     package init(from reader: inout WireReader) throws {
-        self.init(queue: try reader(), try reader(), limit: try reader(), cursor: try reader())
+        try self.init(queue: reader(), reader(), limit: reader(), cursor: reader())
     }
 }
 
@@ -30,7 +30,7 @@ extension LogQuery.Start: WireValue {
 extension LogRecord: WireValue {
     package func write(to writer: inout WireWriter) { writer(sequence, enqueuedAt, headers, payload) }
     package init(from reader: inout WireReader) throws {
-        self.init(sequence: try reader(), enqueuedAt: try reader(), headers: try reader(), payload: try reader())
+        try self.init(sequence: reader(), enqueuedAt: reader(), headers: reader(), payload: reader())
     }
 }
 
@@ -38,22 +38,19 @@ extension LogPage: WireValue {
     package func write(to writer: inout WireWriter) { writer(records, count, isAtEnd, end, accepted, cursor) }
 
     package init(from reader: inout WireReader) throws {
-        self.init(
-            records: try reader(), count: try reader(), isAtEnd: try reader(), end: try reader(),
-            accepted: try reader(), cursor: try reader())
+        try self.init(
+            records: reader(), count: reader(), isAtEnd: reader(), end: reader(), accepted: reader(), cursor: reader())
     }
 }
 
 extension PruneRequest: WireValue {
     package func write(to writer: inout WireWriter) { writer(queue, retention, limit) }
     package init(from reader: inout WireReader) throws {
-        self.init(queue: try reader(), retention: try reader(), limit: try reader())
+        try self.init(queue: reader(), retention: reader(), limit: reader())
     }
 }
 
 extension Pruned: WireValue {
     package func write(to writer: inout WireWriter) { writer(messages, hasMore) }
-    package init(from reader: inout WireReader) throws {
-        self.init(messages: try reader(), hasMore: try reader())
-    }
+    package init(from reader: inout WireReader) throws { try self.init(messages: reader(), hasMore: reader()) }
 }

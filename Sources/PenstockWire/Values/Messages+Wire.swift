@@ -10,15 +10,15 @@ extension MessageFilter: WireValue {
     }
 
     package init(from reader: inout WireReader) throws {
-        self.init(
-            uniqueKey: try reader(), headers: try reader(), payloadContains: try reader(),
-            errorContains: try reader(), signature: try reader())
+        try self.init(
+            uniqueKey: reader(), headers: reader(), payloadContains: reader(), errorContains: reader(),
+            signature: reader())
     }
 }
 
 extension ErrorSignature: WireValue {
     package func write(to writer: inout WireWriter) { writer(reason, error) }
-    package init(from reader: inout WireReader) throws { self.init(try reader(), try reader()) }
+    package init(from reader: inout WireReader) throws { try self.init(reader(), reader()) }
 }
 
 extension MessageQuery: WireValue {
@@ -28,17 +28,16 @@ extension MessageQuery: WireValue {
     }
 
     package init(from reader: inout WireReader) throws {
-        self.init(
-            queue: try reader(), sequences: try reader(), group: try reader(), matching: try reader(),
-            states: try reader(), after: try reader(), preceding: try reader(), since: try reader(),
-            before: try reader(), end: try reader(), limit: try reader(), lookMax: try reader(),
-            withPayload: try reader(), withAttempts: try reader())
+        try self.init(
+            queue: reader(), sequences: reader(), group: reader(), matching: reader(), states: reader(),
+            after: reader(), preceding: reader(), since: reader(), before: reader(), end: reader(), limit: reader(),
+            lookMax: reader(), withPayload: reader(), withAttempts: reader())
     }
 }
 
 extension MessagePage: WireValue {
     package func write(to writer: inout WireWriter) { writer(records, next) }
-    package init(from reader: inout WireReader) throws { self.init(records: try reader(), next: try reader()) }
+    package init(from reader: inout WireReader) throws { try self.init(records: reader(), next: reader()) }
 }
 
 extension MessageRecord: WireValue {
@@ -49,35 +48,34 @@ extension MessageRecord: WireValue {
     }
 
     package init(from reader: inout WireReader) throws {
-        self.init(
-            sequence: try reader(), queue: try reader(), state: try reader(), reason: try reader(),
-            priority: try reader(), attempt: try reader(), attemptsMax: try reader(), enqueuedAt: try reader(),
-            due: try reader(), expiresAt: try reader(), claimedAt: try reader(), worker: try reader(),
-            cancelRequestedAt: try reader(), progress: try reader(), finishedAt: try reader(),
-            uniqueKey: try reader(), keyScope: try reader(), group: try reader(), headers: try reader(),
-            origin: try reader(), payloadBytes: try reader(), payload: try reader(), attempts: try reader())
+        try self.init(
+            sequence: reader(), queue: reader(), state: reader(), reason: reader(), priority: reader(),
+            attempt: reader(), attemptsMax: reader(), enqueuedAt: reader(), due: reader(), expiresAt: reader(),
+            claimedAt: reader(), worker: reader(), cancelRequestedAt: reader(), progress: reader(),
+            finishedAt: reader(), uniqueKey: reader(), keyScope: reader(), group: reader(), headers: reader(),
+            origin: reader(), payloadBytes: reader(), payload: reader(), attempts: reader())
     }
 }
 
 extension ProgressRecord: WireValue {
     package func write(to writer: inout WireWriter) { writer(progress, reportedAt) }
-    package init(from reader: inout WireReader) throws { self.init(try reader(), reportedAt: try reader()) }
+    package init(from reader: inout WireReader) throws { try self.init(reader(), reportedAt: reader()) }
 }
 
 extension AttemptRecord: WireValue {
     package func write(to writer: inout WireWriter) { writer(attempt, outcome, error, worker, startedAt, endedAt) }
 
     package init(from reader: inout WireReader) throws {
-        self.init(
-            attempt: try reader(), outcome: try reader(), error: try reader(), worker: try reader(),
-            startedAt: try reader(), endedAt: try reader())
+        try self.init(
+            attempt: reader(), outcome: reader(), error: reader(), worker: reader(), startedAt: reader(),
+            endedAt: reader())
     }
 }
 
 extension DeadGroupQuery: WireValue {
     package func write(to writer: inout WireWriter) { writer(queue, preceding, lookMax) }
     package init(from reader: inout WireReader) throws {
-        self.init(queue: try reader(), preceding: try reader(), lookMax: try reader())
+        try self.init(queue: reader(), preceding: reader(), lookMax: reader())
     }
 }
 
@@ -85,15 +83,15 @@ extension DeadGroup: WireValue {
     package func write(to writer: inout WireWriter) { writer(queue, signature, count, firstAt, lastAt, example) }
 
     package init(from reader: inout WireReader) throws {
-        self.init(
-            queue: try reader(), signature: try reader(), count: try reader(), firstAt: try reader(),
-            lastAt: try reader(), example: try reader())
+        try self.init(
+            queue: reader(), signature: reader(), count: reader(), firstAt: reader(), lastAt: reader(),
+            example: reader())
     }
 }
 
 extension DeadGroupPage: WireValue {
     package func write(to writer: inout WireWriter) { writer(groups, lookedAt, next) }
     package init(from reader: inout WireReader) throws {
-        self.init(groups: try reader(), lookedAt: try reader(), next: try reader())
+        try self.init(groups: reader(), lookedAt: reader(), next: reader())
     }
 }

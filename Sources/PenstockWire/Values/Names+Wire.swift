@@ -26,23 +26,23 @@ extension EventName: WireName {}
 
 extension SequenceNumber: WireValue {
     package func write(to writer: inout WireWriter) { writer(rawValue) }
-    package init(from reader: inout WireReader) throws { self.init(try reader() as Int64) }
+    package init(from reader: inout WireReader) throws { try self.init(reader() as Int64) }
 }
 
 extension StoreID: WireValue {
     package func write(to writer: inout WireWriter) { writer(rawValue) }
-    package init(from reader: inout WireReader) throws { self.init(rawValue: try reader()) }
+    package init(from reader: inout WireReader) throws { try self.init(rawValue: reader()) }
 }
 
 extension Timestamp: WireValue {
     package func write(to writer: inout WireWriter) { writer(microseconds) }
-    package init(from reader: inout WireReader) throws { self.init(microseconds: try reader()) }
+    package init(from reader: inout WireReader) throws { try self.init(microseconds: reader()) }
 }
 
 extension Lease: WireValue {
     package func write(to writer: inout WireWriter) { writer(sequence, token.rawValue) }
     package init(from reader: inout WireReader) throws {
-        self.init(sequence: try reader(), token: LeaseToken(rawValue: try reader()))
+        try self.init(sequence: reader(), token: LeaseToken(rawValue: reader()))
     }
 }
 

@@ -6,10 +6,9 @@ extension NewMessage: WireValue {
     }
 
     package init(from reader: inout WireReader) throws {
-        self.init(
-            payload: try reader(), headers: try reader(), priority: try reader(), due: try reader(),
-            attemptsMax: try reader(), uniqueKey: try reader(), group: try reader(), expiry: try reader(),
-            origin: try reader())
+        try self.init(
+            payload: reader(), headers: reader(), priority: reader(), due: reader(), attemptsMax: reader(),
+            uniqueKey: reader(), group: reader(), expiry: reader(), origin: reader())
     }
 }
 
@@ -77,7 +76,7 @@ extension UniqueKey: WireValue {
     package func write(to writer: inout WireWriter) { writer(key, scope, onConflict, waitMax) }
 
     package init(from reader: inout WireReader) throws {
-        self.init(try reader(), scope: try reader(), onConflict: try reader(), waitMax: try reader())
+        try self.init(reader(), scope: reader(), onConflict: reader(), waitMax: reader())
     }
 }
 
@@ -95,13 +94,13 @@ extension Receipt: WireValue {
         let sequence: SequenceNumber = try reader()
         let (code, states) = (try reader.nextByte(), MessageState.allCases)
         guard code == Self.unknownState || states.indices.contains(Int(code)) else { throw PenstockError.noWireValue }
-        self.init(
-            sequence: sequence, state: code == Self.unknownState ? nil : states[Int(code)], durability: try reader(),
-            skipped: try reader(), displaced: try reader())
+        try self.init(
+            sequence: sequence, state: code == Self.unknownState ? nil : states[Int(code)], durability: reader(),
+            skipped: reader(), displaced: reader())
     }
 }
 
 extension Draft: WireValue {
     package func write(to writer: inout WireWriter) { writer(message, queue) }
-    package init(from reader: inout WireReader) throws { self.init(try reader(), to: try reader()) }
+    package init(from reader: inout WireReader) throws { try self.init(reader(), to: reader()) }
 }

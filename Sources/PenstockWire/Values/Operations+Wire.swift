@@ -44,7 +44,7 @@ extension Performed: WireValue {
     package func write(to writer: inout WireWriter) { writer(answers, failure.map(WireError.init)) }
 
     package init(from reader: inout WireReader) throws {
-        self.init(answers: try reader(), failure: (try reader() as WireError?)?.error)
+        try self.init(answers: reader(), failure: (reader() as WireError?)?.error)
     }
 }
 

@@ -6,23 +6,21 @@ extension OnDead: WireCase {}
 
 extension Capacity: WireValue {
     package func write(to writer: inout WireWriter) { writer(count, whenFull) }
-    package init(from reader: inout WireReader) throws { self.init(try reader(), whenFull: try reader()) }
+    package init(from reader: inout WireReader) throws { try self.init(reader(), whenFull: reader()) }
 }
 
 extension RetryPolicy: WireValue {
     package func write(to writer: inout WireWriter) { writer(attemptsMax, base, factor, cap, jitter) }
 
     package init(from reader: inout WireReader) throws {
-        self.init(
-            attemptsMax: try reader(), base: try reader(), factor: try reader(), cap: try reader(),
-            jitter: try reader())
+        try self.init(attemptsMax: reader(), base: reader(), factor: reader(), cap: reader(), jitter: reader())
     }
 }
 
 extension Retention: WireValue {
     package func write(to writer: inout WireWriter) { writer(age, count, deadAge) }
     package init(from reader: inout WireReader) throws {
-        self.init(age: try reader(), count: try reader(), deadAge: try reader())
+        try self.init(age: reader(), count: reader(), deadAge: reader())
     }
 }
 
@@ -46,9 +44,7 @@ extension GroupPolicy: WireValue {
 
 extension Rate: WireValue {
     package func write(to writer: inout WireWriter) { writer(count, period, burst) }
-    package init(from reader: inout WireReader) throws {
-        self.init(try reader(), per: try reader(), burst: try reader())
-    }
+    package init(from reader: inout WireReader) throws { try self.init(reader(), per: reader(), burst: reader()) }
 }
 
 extension QueuePolicy: WireValue {
@@ -58,10 +54,9 @@ extension QueuePolicy: WireValue {
     }
 
     package init(from reader: inout WireReader) throws {
-        self.init(
-            capacity: try reader(), retry: try reader(), retention: try reader(), groups: try reader(),
-            limit: try reader(), sharedLimit: try reader(), rate: try reader(), ratePerKey: try reader(),
-            isFair: try reader(), whenExpired: try reader())
+        try self.init(
+            capacity: reader(), retry: reader(), retention: reader(), groups: reader(), limit: reader(),
+            sharedLimit: reader(), rate: reader(), ratePerKey: reader(), isFair: reader(), whenExpired: reader())
     }
 }
 
@@ -98,14 +93,14 @@ extension QueueChange: WireValue {
 extension LimitRecord: WireValue {
     package func write(to writer: inout WireWriter) { writer(name, count, leased, queues) }
     package init(from reader: inout WireReader) throws {
-        self.init(name: try reader(), count: try reader(), leased: try reader(), queues: try reader())
+        try self.init(name: reader(), count: reader(), leased: reader(), queues: reader())
     }
 }
 
 extension GroupQuery: WireValue {
     package func write(to writer: inout WireWriter) { writer(queue, key, after, limit) }
     package init(from reader: inout WireReader) throws {
-        self.init(queue: try reader(), key: try reader(), after: try reader(), limit: try reader())
+        try self.init(queue: reader(), key: reader(), after: reader(), limit: reader())
     }
 }
 
@@ -115,8 +110,8 @@ extension GroupRecord: WireValue {
     }
 
     package init(from reader: inout WireReader) throws {
-        self.init(
-            key: try reader(), permitted: try reader(), blocked: try reader(), isPaused: try reader(),
-            heldBy: try reader(), heldUntil: try reader(), weight: try reader())
+        try self.init(
+            key: reader(), permitted: reader(), blocked: reader(), isPaused: reader(), heldBy: reader(),
+            heldUntil: reader(), weight: reader())
     }
 }

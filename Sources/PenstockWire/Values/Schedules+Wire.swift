@@ -9,10 +9,9 @@ extension Schedule: WireValue {
     }
 
     package init(from reader: inout WireReader) throws {
-        self.init(
-            queue: try reader(), spec: try reader(), zone: try reader(), message: try reader(),
-            missed: try reader(), window: try reader(), jitter: try reader(), starts: try reader(),
-            ends: try reader())
+        try self.init(
+            queue: reader(), spec: reader(), zone: reader(), message: reader(), missed: reader(), window: reader(),
+            jitter: reader(), starts: reader(), ends: reader())
     }
 }
 
@@ -48,7 +47,7 @@ extension ScheduleQuery: WireValue {
 extension FiringRecord: WireValue {
     package func write(to writer: inout WireWriter) { writer(due, firedAt, outcome, sequence) }
     package init(from reader: inout WireReader) throws {
-        self.init(due: try reader(), firedAt: try reader(), outcome: try reader(), sequence: try reader())
+        try self.init(due: reader(), firedAt: reader(), outcome: reader(), sequence: reader())
     }
 }
 
@@ -58,9 +57,8 @@ extension ScheduleRecord: WireValue {
     }
 
     package init(from reader: inout WireReader) throws {
-        self.init(
-            name: try reader(), schedule: try reader(), isPaused: try reader(), nextDue: try reader(),
-            isReckoned: try reader(), firedCount: try reader(), missedCount: try reader(), problem: try reader(),
-            firings: try reader())
+        try self.init(
+            name: reader(), schedule: reader(), isPaused: reader(), nextDue: reader(), isReckoned: reader(),
+            firedCount: reader(), missedCount: reader(), problem: reader(), firings: reader())
     }
 }

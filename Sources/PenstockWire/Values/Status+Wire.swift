@@ -3,7 +3,7 @@ import PenstockCore
 extension StoreStatus: WireValue {
     package func write(to writer: inout WireWriter) { writer(queues, workers, cursors, move) }
     package init(from reader: inout WireReader) throws {
-        self.init(queues: try reader(), workers: try reader(), cursors: try reader(), move: try reader())
+        try self.init(queues: reader(), workers: reader(), cursors: reader(), move: reader())
     }
 }
 
@@ -11,7 +11,7 @@ extension StoreMove: WireValue {
     package func write(to writer: inout WireWriter) { writer(phase.rawValue, source, target) }
     package init(from reader: inout WireReader) throws {
         guard let phase = Phase(rawValue: try reader()) else { throw PenstockError.noWireValue }
-        self.init(phase: phase, source: try reader(), target: try reader())
+        try self.init(phase: phase, source: reader(), target: reader())
     }
 }
 
@@ -21,9 +21,9 @@ extension QueueStatus: WireValue {
     }
 
     package init(from reader: inout WireReader) throws {
-        self.init(
-            name: try reader(), policy: try reader(), isPaused: try reader(), isDeleting: try reader(),
-            depths: try reader(), totals: try reader(), oldestReady: try reader(), oldestLease: try reader())
+        try self.init(
+            name: reader(), policy: reader(), isPaused: reader(), isDeleting: reader(), depths: reader(),
+            totals: reader(), oldestReady: reader(), oldestLease: reader())
         latency = try reader()
     }
 }
@@ -77,9 +77,9 @@ extension WorkerRecord: WireValue {
     }
 
     package init(from reader: inout WireReader) throws {
-        self.init(
-            id: try reader(), name: try reader(), processID: try reader(), startedAt: try reader(),
-            isAlive: try reader(), leased: try reader(), oldestClaim: try reader())
+        try self.init(
+            id: reader(), name: reader(), processID: reader(), startedAt: reader(), isAlive: reader(), leased: reader(),
+            oldestClaim: reader())
     }
 }
 
@@ -87,9 +87,8 @@ extension CursorRecord: WireValue {
     package func write(to writer: inout WireWriter) { writer(queue, name, sequence, missed, note, movedAt) }
 
     package init(from reader: inout WireReader) throws {
-        self.init(
-            queue: try reader(), name: try reader(), sequence: try reader(), missed: try reader(),
-            note: try reader(), movedAt: try reader())
+        try self.init(
+            queue: reader(), name: reader(), sequence: reader(), missed: reader(), note: reader(), movedAt: reader())
     }
 }
 

@@ -2,7 +2,7 @@ import PenstockCore
 
 extension Dependency: WireValue {
     package func write(to writer: inout WireWriter) { writer(task, need) }
-    package init(from reader: inout WireReader) throws { self.init(on: try reader(), need: try reader()) }
+    package init(from reader: inout WireReader) throws { try self.init(on: reader(), need: reader()) }
 }
 
 extension Dependency.WhenDead: WireCase {}
@@ -29,43 +29,42 @@ extension DependencyState: WireCase {}
 
 extension DependencyRecord: WireValue {
     package func write(to writer: inout WireWriter) { writer(dependency, state) }
-    package init(from reader: inout WireReader) throws { self.init(try reader(), state: try reader()) }
+    package init(from reader: inout WireReader) throws { try self.init(reader(), state: reader()) }
 }
 
 extension NewTask: WireValue {
     package func write(to writer: inout WireWriter) { writer(name, queue, message, dependencies) }
     package init(from reader: inout WireReader) throws {
-        self.init(try reader(), queue: try reader(), message: try reader(), dependencies: try reader())
+        try self.init(reader(), queue: reader(), message: reader(), dependencies: reader())
     }
 }
 
 extension NewWorkflow: WireValue {
     package func write(to writer: inout WireWriter) { writer(name, tasks) }
-    package init(from reader: inout WireReader) throws { self.init(try reader(), tasks: try reader()) }
+    package init(from reader: inout WireReader) throws { try self.init(reader(), tasks: reader()) }
 }
 
 extension AddedTasks: WireValue {
     package func write(to writer: inout WireWriter) { writer(tasks, isAwaited) }
-    package init(from reader: inout WireReader) throws { self.init(try reader(), isAwaited: try reader()) }
+    package init(from reader: inout WireReader) throws { try self.init(reader(), isAwaited: reader()) }
 }
 
 extension StartedWorkflow: WireValue {
     package func write(to writer: inout WireWriter) { writer(name, receipts, isNew) }
     package init(from reader: inout WireReader) throws {
-        self.init(name: try reader(), receipts: try reader(), isNew: try reader())
+        try self.init(name: reader(), receipts: reader(), isNew: reader())
     }
 }
 
 extension TaskPlace: WireValue {
     package func write(to writer: inout WireWriter) { writer(workflow, task) }
-    package init(from reader: inout WireReader) throws { self.init(workflow: try reader(), task: try reader()) }
+    package init(from reader: inout WireReader) throws { try self.init(workflow: reader(), task: reader()) }
 }
 
 extension WorkflowQuery: WireValue {
     package func write(to writer: inout WireWriter) { writer(name, after, preceding, end, limit) }
     package init(from reader: inout WireReader) throws {
-        self.init(
-            name: try reader(), after: try reader(), preceding: try reader(), end: try reader(), limit: try reader())
+        try self.init(name: reader(), after: reader(), preceding: reader(), end: reader(), limit: reader())
     }
 }
 
@@ -73,9 +72,7 @@ extension WorkflowRecord: WireValue {
     package func write(to writer: inout WireWriter) { writer(id, name, startedAt, cancelledAt, counts) }
 
     package init(from reader: inout WireReader) throws {
-        self.init(
-            id: try reader(), name: try reader(), startedAt: try reader(), cancelledAt: try reader(),
-            counts: try reader())
+        try self.init(id: reader(), name: reader(), startedAt: reader(), cancelledAt: reader(), counts: reader())
     }
 }
 
@@ -83,8 +80,7 @@ extension TaskQuery: WireValue {
     package func write(to writer: inout WireWriter) { writer(workflow, name, after, limit, withResult) }
 
     package init(from reader: inout WireReader) throws {
-        self.init(
-            try reader(), name: try reader(), after: try reader(), limit: try reader(), withResult: try reader())
+        try self.init(reader(), name: reader(), after: reader(), limit: reader(), withResult: reader())
     }
 }
 
@@ -94,29 +90,29 @@ extension TaskRecord: WireValue {
     }
 
     package init(from reader: inout WireReader) throws {
-        self.init(
-            name: try reader(), sequence: try reader(), queue: try reader(), state: try reader(),
-            reason: try reader(), dependencies: try reader(), result: try reader())
+        try self.init(
+            name: reader(), sequence: reader(), queue: reader(), state: reader(), reason: reader(),
+            dependencies: reader(), result: reader())
     }
 }
 
 extension StepRecord: WireValue {
     package func write(to writer: inout WireWriter) { writer(name, result, recordedAt) }
     package init(from reader: inout WireReader) throws {
-        self.init(name: try reader(), result: try reader(), recordedAt: try reader())
+        try self.init(name: reader(), result: reader(), recordedAt: reader())
     }
 }
 
 extension MessageJournal: WireValue {
     package func write(to writer: inout WireWriter) { writer(steps, awaited, result, task) }
     package init(from reader: inout WireReader) throws {
-        self.init(steps: try reader(), awaited: try reader(), result: try reader(), task: try reader())
+        try self.init(steps: reader(), awaited: reader(), result: reader(), task: reader())
     }
 }
 
 extension NewEvent: WireValue {
     package func write(to writer: inout WireWriter) { writer(name, payload) }
-    package init(from reader: inout WireReader) throws { self.init(try reader(), payload: try reader()) }
+    package init(from reader: inout WireReader) throws { try self.init(reader(), payload: reader()) }
 }
 
 extension EventTarget: WireValue {
