@@ -68,6 +68,8 @@ enum QueueTables {
     /// Everything about one queue.
     static func details(_ queue: QueueStatus) -> [String] {
         let policy = queue.policy
+        let depths = Depths.states.map { "\(queue.depths[keyPath: $0.number]) \($0.word)" }
+        let totals = Totals.events.map { "\(queue.totals[keyPath: $0.number]) \($0.word)" }
         let facts: [(String, String)] = [
             ("queue", Escape.text(queue.name.text)),
             ("state", state(queue)),
@@ -84,18 +86,8 @@ enum QueueTables {
             ("limit", limit(policy)),
             ("rate", rate(policy)),
             ("sharing", policy.isFair ? "fair" : "in the order of the log"),
-            (
-                "depths",
-                "\(queue.depths.pending) pending, \(queue.depths.scheduled) scheduled, "
-                    + "\(queue.depths.blocked) blocked, \(queue.depths.ready) ready, "
-                    + "\(queue.depths.leased) leased, \(queue.depths.dead) dead, \(queue.depths.kept) kept"
-            ),
-            (
-                "totals",
-                "\(queue.totals.enqueued) enqueued, \(queue.totals.done) done, \(queue.totals.dead) dead, "
-                    + "\(queue.totals.dropped) dropped, \(queue.totals.cancelled) cancelled, "
-                    + "\(queue.totals.retried) retried, \(queue.totals.reclaimed) reclaimed"
-            ),
+            ("depths", depths.joined(separator: ", ")),
+            ("totals", totals.joined(separator: ", ")),
             ("wait", latency(queue.latency.wait)),
             ("work", latency(queue.latency.work)),
         ]

@@ -7,29 +7,25 @@ extension QueueStatus {
             "queue": .string(name.text),
             "isPaused": .bool(isPaused),
             "isDeleting": .bool(isDeleting),
-            "depths": .object([
-                "pending": .integer(depths.pending),
-                "scheduled": .integer(depths.scheduled),
-                "blocked": .integer(depths.blocked),
-                "ready": .integer(depths.ready),
-                "leased": .integer(depths.leased),
-                "dead": .integer(depths.dead),
-                "kept": .integer(depths.kept),
-            ]),
-            "totals": .object([
-                "enqueued": .integer(totals.enqueued),
-                "done": .integer(totals.done),
-                "dead": .integer(totals.dead),
-                "dropped": .integer(totals.dropped),
-                "cancelled": .integer(totals.cancelled),
-                "retried": .integer(totals.retried),
-                "reclaimed": .integer(totals.reclaimed),
-            ]),
+            "depths": depths.json,
+            "totals": totals.json,
             "oldestReady": .optional(oldestReady, JSONValue.time),
             "oldestLease": .optional(oldestLease, JSONValue.time),
             "latency": .object(["wait": latency.wait.json, "work": latency.work.json]),
             "policy": policy.json,
         ])
+    }
+}
+
+extension Depths {
+    fileprivate var json: JSONValue {
+        .object(Self.states.map { JSONValue.Member(key: $0.word, value: .integer(self[keyPath: $0.number])) })
+    }
+}
+
+extension Totals {
+    fileprivate var json: JSONValue {
+        .object(Self.events.map { JSONValue.Member(key: $0.word, value: .integer(self[keyPath: $0.number])) })
     }
 }
 
@@ -86,14 +82,12 @@ extension QueuePolicy {
 }
 
 extension Rate {
-    /// The rate as JSON.
     fileprivate var json: JSONValue {
         .object(["count": .integer(count), "periodSeconds": .seconds(period), "burst": .integer(burst)])
     }
 }
 
 extension WorkerRecord {
-    /// The worker as JSON.
     package var json: JSONValue {
         .object([
             "worker": .integer(id),

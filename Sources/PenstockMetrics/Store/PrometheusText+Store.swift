@@ -1,4 +1,5 @@
 package import PenstockCore
+import PenstockFormats
 
 extension PrometheusText {
     /// Queues with series of their own; see ``QueueSeries``.
