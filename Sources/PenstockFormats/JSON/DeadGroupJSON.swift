@@ -1,7 +1,6 @@
 package import PenstockCore
 
 extension DeadGroup {
-    /// The group as JSON.
     package var json: JSONValue {
         .object([
             "queue": .string(queue.text),

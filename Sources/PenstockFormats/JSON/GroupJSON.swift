@@ -1,7 +1,6 @@
 package import PenstockCore
 
 extension GroupRecord {
-    /// The group as JSON.
     package func json(of queue: QueueName) -> JSONValue {
         .object([
             "queue": .string(queue.text),
@@ -17,7 +16,6 @@ extension GroupRecord {
 }
 
 extension LimitRecord {
-    /// The limit as JSON.
     package var json: JSONValue {
         .object([
             "limit": .string(name.text),

@@ -1,7 +1,6 @@
 package import PenstockCore
 
 extension HealthReport {
-    /// The report as JSON.
     package var json: JSONValue {
         .object([
             "path": .string(path),
@@ -18,7 +17,6 @@ extension HealthReport {
 }
 
 extension RepairReport {
-    /// The report as JSON.
     package var json: JSONValue {
         .object([
             "path": .string(path),

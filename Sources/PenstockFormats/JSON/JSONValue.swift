@@ -28,6 +28,15 @@ package enum JSONValue: Equatable {
         .object(members.map { Member(key: $0.key, value: $0.value) })
     }
 
+    /// An object with `members` behind its own; any other value as it is.
+    package func adding(_ members: KeyValuePairs<String, JSONValue>) -> JSONValue {
+        adding(members.map { Member(key: $0.key, value: $0.value) })
+    }
+
+    func adding(_ members: [Member]) -> JSONValue {
+        if case .object(let own) = self { .object(own + members) } else { self }
+    }
+
     package static func integer(_ number: Int) -> JSONValue { .integer(Int64(number)) }
 
     /// `value` made into JSON by `make`, or `null`.

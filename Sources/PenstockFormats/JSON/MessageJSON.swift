@@ -3,53 +3,50 @@ package import PenstockCore
 extension MessageRecord {
     /// Everything about the message as JSON, with what it has left behind.
     package func json(with journal: MessageJournal) -> JSONValue {
-        guard case .object(let members) = json(withAttempts: true) else { return .null }
-        var left: [JSONValue.Member] = [
-            .init(key: "workflow", value: .optional(journal.task) { .string($0.workflow.text) }),
-            .init(key: "task", value: .optional(journal.task) { .string($0.task.text) }),
-            .init(key: "awaited", value: .optional(journal.awaited) { .string($0.text) }),
-            .init(key: "steps", value: .array(journal.steps.map(\.json))),
-        ]
-        if let result = journal.result { left.append(.bytes(result, "result")) }
-        return .object(members + left)
+        let json = json(withAttempts: true).adding([
+            "workflow": .optional(journal.task) { .string($0.workflow.text) },
+            "task": .optional(journal.task) { .string($0.task.text) },
+            "awaited": .optional(journal.awaited) { .string($0.text) },
+            "steps": .array(journal.steps.map(\.json)),
+        ])
+        return journal.result.map { json.adding([.bytes($0, "result")]) } ?? json
     }
 
     /// The message as JSON. The payload is there as `payload` when it is UTF-8, and as `payloadBase64` otherwise.
     ///
     /// - Parameter withAttempts: whether the failed attempts are part of it.
     package func json(withAttempts: Bool) -> JSONValue {
-        var members: [JSONValue.Member] = [
-            .init(key: "sequence", value: .integer(sequence.rawValue)),
-            .init(key: "queue", value: .string(queue.text)),
-            .init(key: "state", value: .string(state.rawValue)),
-            .init(key: "reason", value: .optional(reason) { .string($0.rawValue) }),
-            .init(key: "priority", value: .integer(priority)),
-            .init(key: "attempt", value: .integer(attempt)),
-            .init(key: "attemptsMax", value: .integer(attemptsMax)),
-            .init(key: "enqueuedAt", value: .time(enqueuedAt)),
-            .init(key: "due", value: .optional(due, JSONValue.time)),
-            .init(key: "expiresAt", value: .optional(expiresAt, JSONValue.time)),
-            .init(key: "claimedAt", value: .optional(claimedAt, JSONValue.time)),
-            .init(key: "worker", value: .optional(worker) { .integer($0) }),
-            .init(key: "cancelRequestedAt", value: .optional(cancelRequestedAt, JSONValue.time)),
-            .init(key: "progress", value: .optional(progress, \.json)),
-            .init(key: "finishedAt", value: .optional(finishedAt, JSONValue.time)),
-            .init(key: "uniqueKey", value: .optional(uniqueKey) { .string($0) }),
-            .init(key: "keyScope", value: .optional(keyScope, JSONValue.scope)),
-            .init(key: "keyPeriodSeconds", value: .optional(keyScope, JSONValue.period)),
-            .init(key: "group", value: .optional(group) { .string($0) }),
-            .init(key: "headers", value: .texts(headers)),
-            .init(key: "origin", value: .optional(origin) { .integer($0.rawValue) }),
-            .init(key: "payloadBytes", value: .integer(payloadBytes)),
+        let members: KeyValuePairs<String, JSONValue> = [
+            "sequence": .integer(sequence.rawValue),
+            "queue": .string(queue.text),
+            "state": .string(state.rawValue),
+            "reason": .optional(reason) { .string($0.rawValue) },
+            "priority": .integer(priority),
+            "attempt": .integer(attempt),
+            "attemptsMax": .integer(attemptsMax),
+            "enqueuedAt": .time(enqueuedAt),
+            "due": .optional(due, JSONValue.time),
+            "expiresAt": .optional(expiresAt, JSONValue.time),
+            "claimedAt": .optional(claimedAt, JSONValue.time),
+            "worker": .optional(worker) { .integer($0) },
+            "cancelRequestedAt": .optional(cancelRequestedAt, JSONValue.time),
+            "progress": .optional(progress, \.json),
+            "finishedAt": .optional(finishedAt, JSONValue.time),
+            "uniqueKey": .optional(uniqueKey) { .string($0) },
+            "keyScope": .optional(keyScope, JSONValue.scope),
+            "keyPeriodSeconds": .optional(keyScope, JSONValue.period),
+            "group": .optional(group) { .string($0) },
+            "headers": .texts(headers),
+            "origin": .optional(origin) { .integer($0.rawValue) },
+            "payloadBytes": .integer(payloadBytes),
         ]
-        if let payload { members.append(.payload(payload)) }
-        if withAttempts { members.append(.init(key: "attempts", value: .array(attempts.map(\.json)))) }
-        return .object(members)
+        var json = JSONValue.object(members)
+        if let payload { json = json.adding([.payload(payload)]) }
+        return withAttempts ? json.adding(["attempts": .array(attempts.map(\.json))]) : json
     }
 }
 
 extension ProgressRecord {
-    /// The progress as JSON.
     package var json: JSONValue {
         .object([
             "fraction": .optional(progress.fraction) { .decimal($0) },
@@ -60,7 +57,6 @@ extension ProgressRecord {
 }
 
 extension AttemptRecord {
-    /// The attempt as JSON.
     package var json: JSONValue {
         .object([
             "attempt": .integer(attempt),
@@ -74,7 +70,6 @@ extension AttemptRecord {
 }
 
 extension StepRecord {
-    /// The step as JSON.
     package var json: JSONValue {
         .object([
             .init(key: "step", value: .string(name.text)),
@@ -85,7 +80,6 @@ extension StepRecord {
 }
 
 extension Receipt {
-    /// The receipt as JSON.
     package func json(queue: QueueName) -> JSONValue {
         .object([
             "sequence": .integer(sequence.rawValue),

@@ -42,13 +42,12 @@ extension ScheduleRecord {
             "missedCount": .integer(missedCount),
             "problem": .optional(problem) { .string($0) },
         ]
-        let firings = JSONValue.Member(key: "firings", value: .array(firings.map(\.json)))
-        return .object(members.map(JSONValue.Member.init) + (withFirings ? [firings] : []))
+        let json = JSONValue.object(members)
+        return withFirings ? json.adding(["firings": .array(firings.map(\.json))]) : json
     }
 }
 
 extension FiringRecord {
-    /// The firing as JSON.
     package var json: JSONValue {
         .object([
             "due": .time(due),

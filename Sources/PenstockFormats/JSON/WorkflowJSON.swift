@@ -2,27 +2,21 @@ package import PenstockCore
 
 extension WorkflowRecord {
     /// The workflow as JSON, without its tasks.
-    package var json: JSONValue { .object(members) }
+    package var json: JSONValue {
+        .object([
+            "workflow": .string(name.text),
+            "state": .string(state.rawValue),
+            "startedAt": .time(startedAt),
+            "cancelledAt": .optional(cancelledAt, JSONValue.time),
+            "counts": .object(
+                MessageState.allCases.map {
+                    JSONValue.Member(key: $0.rawValue, value: .integer(counts[$0, default: 0]))
+                }),
+        ])
+    }
 
     /// The workflow as JSON with its tasks.
-    package func json(tasks: [TaskRecord]) -> JSONValue {
-        .object(members + [.init(key: "tasks", value: .array(tasks.map(\.json)))])
-    }
-
-    private var members: [JSONValue.Member] {
-        [
-            .init(key: "workflow", value: .string(name.text)),
-            .init(key: "state", value: .string(state.rawValue)),
-            .init(key: "startedAt", value: .time(startedAt)),
-            .init(key: "cancelledAt", value: .optional(cancelledAt, JSONValue.time)),
-            .init(
-                key: "counts",
-                value: .object(
-                    MessageState.allCases.map {
-                        JSONValue.Member(key: $0.rawValue, value: .integer(counts[$0, default: 0]))
-                    })),
-        ]
-    }
+    package func json(tasks: [TaskRecord]) -> JSONValue { json.adding(["tasks": .array(tasks.map(\.json))]) }
 }
 
 extension JSONValue {
@@ -63,14 +57,13 @@ extension TaskRecord {
 extension DependencyRecord {
     /// The dependency as JSON, in the words of a file for `workflow run`.
     fileprivate var json: JSONValue {
-        var members: [JSONValue.Member] = [.init(key: "task", value: .string(dependency.task.text))]
-        switch dependency.need {
-        case .done(let whenDead):
-            members.append(.init(key: "need", value: .string("done")))
-            members.append(.init(key: "whenDead", value: .string(whenDead.rawValue)))
-        case .ended: members.append(.init(key: "need", value: .string("ended")))
-        }
-        members.append(.init(key: "state", value: .string(state.rawValue)))
-        return .object(members)
+        let task = JSONValue.object(["task": .string(dependency.task.text)])
+        let need: JSONValue =
+            switch dependency.need {
+            case .done(let whenDead):
+                task.adding(["need": .string("done"), "whenDead": .string(whenDead.rawValue)])
+            case .ended: task.adding(["need": .string("ended")])
+            }
+        return need.adding(["state": .string(state.rawValue)])
     }
 }
