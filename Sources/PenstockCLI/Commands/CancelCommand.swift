@@ -1,7 +1,6 @@
 import ArgumentParser
 import Penstock
 
-/// `penstock cancel`
 struct CancelCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "cancel",

@@ -2,7 +2,6 @@ import ArgumentParser
 import Penstock
 import PenstockFormats
 
-/// `penstock doctor`
 struct DoctorCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "doctor",

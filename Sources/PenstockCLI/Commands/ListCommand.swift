@@ -1,7 +1,6 @@
 import ArgumentParser
 import Penstock
 
-/// `penstock list`
 struct ListCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "list",

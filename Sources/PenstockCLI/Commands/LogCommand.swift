@@ -10,7 +10,6 @@ import PenstockFormats
     import Darwin
 #endif
 
-/// `penstock log`
 struct LogCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "log",

@@ -2,7 +2,6 @@ import ArgumentParser
 import Penstock
 import PenstockFormats
 
-/// `penstock migrate`
 struct MigrateCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "migrate",

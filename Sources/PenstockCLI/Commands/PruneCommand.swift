@@ -1,7 +1,6 @@
 import ArgumentParser
 import Penstock
 
-/// `penstock prune`
 struct PruneCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "prune",

@@ -1,7 +1,6 @@
 import ArgumentParser
 import Penstock
 
-/// `penstock replay`
 struct ReplayCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "replay",

@@ -1,7 +1,6 @@
 import ArgumentParser
 import Penstock
 
-/// `penstock retry`
 struct RetryCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "retry",

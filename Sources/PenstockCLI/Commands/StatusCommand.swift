@@ -3,7 +3,6 @@ import Penstock
 import PenstockCore
 import PenstockFormats
 
-/// `penstock status`
 struct StatusCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "status",

@@ -3,7 +3,6 @@ import Penstock
 import PenstockCore
 import PenstockFormats
 
-/// `penstock why`
 struct WhyCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "why",

@@ -4,7 +4,6 @@ import PenstockCore
 import PenstockFormats
 import PenstockMetrics
 
-/// `penstock check`
 struct CheckCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "check",

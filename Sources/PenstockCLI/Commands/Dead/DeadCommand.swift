@@ -1,6 +1,5 @@
 import ArgumentParser
 
-/// `penstock dead`
 struct DeadCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "dead",

@@ -1,7 +1,6 @@
 import ArgumentParser
 import Penstock
 
-/// `penstock dead discard`
 struct DeadDiscardCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "discard",

@@ -1,7 +1,6 @@
 import ArgumentParser
 import Penstock
 
-/// `penstock dead list`
 struct DeadListCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "list",

@@ -2,7 +2,6 @@ import ArgumentParser
 import Penstock
 import PenstockFormats
 
-/// `penstock group`
 struct GroupCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "group",
@@ -40,7 +39,6 @@ struct OneGroupOptions: ParsableArguments {
     }
 }
 
-/// `penstock group pause`
 struct GroupPauseCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "pause",
@@ -57,7 +55,6 @@ struct GroupPauseCommand: AsyncParsableCommand {
     }
 }
 
-/// `penstock group resume`
 struct GroupResumeCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "resume",
@@ -74,7 +71,6 @@ struct GroupResumeCommand: AsyncParsableCommand {
     }
 }
 
-/// `penstock group weight`
 struct GroupWeightCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "weight",

@@ -2,7 +2,6 @@ import ArgumentParser
 import Penstock
 import PenstockFormats
 
-/// `penstock group list`
 struct GroupListCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "list",

@@ -2,7 +2,6 @@ import ArgumentParser
 import Penstock
 import PenstockFormats
 
-/// `penstock limit`
 struct LimitCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "limit",
@@ -18,7 +17,6 @@ struct LimitCommand: AsyncParsableCommand {
         subcommands: [LimitSetCommand.self, LimitListCommand.self, LimitRemoveCommand.self])
 }
 
-/// `penstock limit set`
 struct LimitSetCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "set",
@@ -49,7 +47,6 @@ struct LimitSetCommand: AsyncParsableCommand {
     }
 }
 
-/// `penstock limit list`
 struct LimitListCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "list",
@@ -72,7 +69,6 @@ struct LimitListCommand: AsyncParsableCommand {
     }
 }
 
-/// `penstock limit remove`
 struct LimitRemoveCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "remove",

@@ -1,7 +1,6 @@
 import ArgumentParser
 import Penstock
 
-/// `penstock queue create`
 struct QueueCreateCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "create",

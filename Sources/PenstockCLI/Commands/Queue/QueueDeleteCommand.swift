@@ -1,7 +1,6 @@
 import ArgumentParser
 import Penstock
 
-/// `penstock queue delete`
 struct QueueDeleteCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "delete",

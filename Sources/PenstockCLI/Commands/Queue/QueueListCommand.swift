@@ -3,7 +3,6 @@ import Penstock
 import PenstockCore
 import PenstockFormats
 
-/// `penstock queue list`
 struct QueueListCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "list",

@@ -1,7 +1,6 @@
 import ArgumentParser
 import Penstock
 
-/// `penstock queue pause`
 struct QueuePauseCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "pause",

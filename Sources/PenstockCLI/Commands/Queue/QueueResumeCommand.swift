@@ -1,7 +1,6 @@
 import ArgumentParser
 import Penstock
 
-/// `penstock queue resume`
 struct QueueResumeCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "resume",

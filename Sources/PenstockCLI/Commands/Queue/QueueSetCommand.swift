@@ -1,7 +1,6 @@
 import ArgumentParser
 import Penstock
 
-/// `penstock queue set`
 struct QueueSetCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "set",

@@ -2,7 +2,6 @@ import ArgumentParser
 import Penstock
 import PenstockFormats
 
-/// `penstock queue show`
 struct QueueShowCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "show",

@@ -3,7 +3,6 @@ import Penstock
 import PenstockFormats
 import PenstockSchedules
 
-/// `penstock schedule add`
 struct ScheduleAddCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "add",

@@ -1,6 +1,5 @@
 import ArgumentParser
 
-/// `penstock schedule`
 struct ScheduleCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "schedule",

@@ -3,7 +3,6 @@ import Penstock
 import PenstockFormats
 import PenstockSchedules
 
-/// `penstock schedule import`
 struct ScheduleImportCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "import",
@@ -11,7 +10,6 @@ struct ScheduleImportCommand: AsyncParsableCommand {
         subcommands: [ScheduleImportCrontabCommand.self])
 }
 
-/// `penstock schedule import crontab`
 struct ScheduleImportCrontabCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "crontab",

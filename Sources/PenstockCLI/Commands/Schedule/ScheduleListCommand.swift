@@ -3,7 +3,6 @@ import Penstock
 import PenstockCore
 import PenstockFormats
 
-/// `penstock schedule list`
 struct ScheduleListCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "list",

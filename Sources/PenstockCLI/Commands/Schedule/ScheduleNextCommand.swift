@@ -3,7 +3,6 @@ import Penstock
 import PenstockFormats
 import PenstockSchedules
 
-/// `penstock schedule next`
 struct ScheduleNextCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "next",

@@ -1,7 +1,6 @@
 import ArgumentParser
 import Penstock
 
-/// `penstock schedule pause`
 struct SchedulePauseCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "pause",

@@ -1,7 +1,6 @@
 import ArgumentParser
 import Penstock
 
-/// `penstock schedule remove`
 struct ScheduleRemoveCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "remove",

@@ -1,7 +1,6 @@
 import ArgumentParser
 import Penstock
 
-/// `penstock schedule resume`
 struct ScheduleResumeCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "resume",

@@ -2,7 +2,6 @@ import ArgumentParser
 import Penstock
 import PenstockFormats
 
-/// `penstock schedule run`
 struct ScheduleRunCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "run",

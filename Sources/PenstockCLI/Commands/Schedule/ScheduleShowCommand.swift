@@ -2,7 +2,6 @@ import ArgumentParser
 import Penstock
 import PenstockFormats
 
-/// `penstock schedule show`
 struct ScheduleShowCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "show",

@@ -5,7 +5,6 @@ import PenstockCore
 import PenstockFormats
 import PenstockMetrics
 
-/// `penstock work`
 struct WorkCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "work",

@@ -2,7 +2,6 @@ import ArgumentParser
 import Penstock
 import PenstockFormats
 
-/// `penstock workflow cancel`
 struct WorkflowCancelCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "cancel",

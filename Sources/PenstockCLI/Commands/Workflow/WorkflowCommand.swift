@@ -2,7 +2,6 @@ import ArgumentParser
 import Penstock
 import PenstockFormats
 
-/// `penstock workflow`
 struct WorkflowCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "workflow",

@@ -2,7 +2,6 @@ import ArgumentParser
 import Penstock
 import PenstockFormats
 
-/// `penstock workflow emit`
 struct WorkflowEmitCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "emit",

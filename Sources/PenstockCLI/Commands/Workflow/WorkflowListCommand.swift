@@ -2,7 +2,6 @@ import ArgumentParser
 import Penstock
 import PenstockFormats
 
-/// `penstock workflow list`
 struct WorkflowListCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "list",

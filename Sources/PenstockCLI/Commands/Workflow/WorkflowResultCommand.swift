@@ -2,7 +2,6 @@ import ArgumentParser
 import Penstock
 import PenstockFormats
 
-/// `penstock workflow result`
 struct WorkflowResultCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "result",

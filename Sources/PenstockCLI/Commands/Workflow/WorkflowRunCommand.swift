@@ -2,7 +2,6 @@ import ArgumentParser
 import Penstock
 import PenstockFormats
 
-/// `penstock workflow run`
 struct WorkflowRunCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "run",

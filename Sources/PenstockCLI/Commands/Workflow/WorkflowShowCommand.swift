@@ -2,7 +2,6 @@ import ArgumentParser
 import Penstock
 import PenstockFormats
 
-/// `penstock workflow show`
 struct WorkflowShowCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "show",
