@@ -46,7 +46,6 @@ enum RequestWords {
     /// The route as it was added, and never the path, which names queues and messages; `nil`: there is none.
     static func route(_ path: String?) -> String? { path == "NotFound" ? nil : path }
 
-    /// The methods that are known by name.
     static let methods: [HTTPRequest.Method] = [.get, .head, .post, .put, .patch, .delete, .options]
 }
 

@@ -21,14 +21,12 @@ struct RequestTimes: RouterMiddleware {
         return response
     }
 
-    /// Counts a request.
     func record(_ method: HTTPRequest.Method, _ route: String, _ status: HTTPResponse.Status, _ duration: Duration) {
         let series = Series(method: RequestWords.method(method), route: route, status: status.code)
         timers.timer(of: series, in: metrics).recordNanoseconds(
             duration.components.seconds * 1_000_000_000 + duration.components.attoseconds / 1_000_000_000)
     }
 
-    /// What a request is counted with.
     private struct Series: Hashable {
         var method: String
         var route: String

@@ -20,7 +20,6 @@ enum ShellStatus: Int32, CaseIterable {
     case interrupted = 130
     case terminated = 143
 
-    /// When the status is used.
     var meaning: String {
         switch self {
         case .done: "done; for `work` also: stopped by a signal, with every message settled or given back"

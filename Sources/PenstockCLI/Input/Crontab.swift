@@ -6,7 +6,6 @@ import PenstockSchedules
 /// The form is that of crontab(5): comments, settings such as `PATH=/bin`, and entries of five fields or a short form, with
 /// the user behind them in a system's crontab.
 struct Crontab {
-    /// One entry.
     struct Entry {
         /// Where it is in the file, from 1.
         var lineNumber: Int

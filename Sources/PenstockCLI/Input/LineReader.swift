@@ -25,7 +25,6 @@ struct LineReader<Source: ByteSource> {
         var number: Int
     }
 
-    /// How many bytes were read from the source.
     private(set) var bytesRead = 0
 
     private let source: Source

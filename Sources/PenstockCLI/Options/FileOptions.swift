@@ -26,7 +26,6 @@ package struct FileOptions: ParsableArguments {
         }
     }
 
-    /// The file.
     package var file: StoreFile {
         StoreFile(path: path ?? Self.defaultPath)
     }

@@ -31,6 +31,5 @@ struct FilterOptions: ParsableArguments {
             payloadContains: payloadContains, errorContains: errorContains)
     }
 
-    /// Whether none of the options was given.
     var isEmpty: Bool { filter == MessageFilter() }
 }

@@ -33,12 +33,10 @@ struct GroupPolicyOptions: ParsableArguments {
         transform: Values.limitOrNone)
     var shareLimit: OrNone<LimitName>?
 
-    /// Whether any of the options was given.
     var isEmpty: Bool {
         fifo == nil && onDead == nil && limitPerKey == nil && limit == nil && shareLimit == nil
     }
 
-    /// `policy` with what the options say.
     func applied(to policy: QueuePolicy) throws -> QueuePolicy {
         var policy = policy
         if fifo == true, limitPerKey?.value != nil {

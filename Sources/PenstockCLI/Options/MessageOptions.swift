@@ -69,7 +69,6 @@ struct MessageOptions: ParsableArguments {
         if delay != nil && at != nil { throw ValidationError("--delay and --at exclude each other.") }
     }
 
-    /// A message with that payload and these options.
     func message(_ payload: [UInt8], key: UniqueKey? = nil) -> NewMessage {
         let due: Due = if let delay { .after(delay) } else if let at { .at(at) } else { .now }
         return envelope.message(payload, due: due, key: key)

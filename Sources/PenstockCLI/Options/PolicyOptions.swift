@@ -61,7 +61,6 @@ struct PolicyOptions: ParsableArguments {
 
     private static let whenFullDefault = "A new bound fails unless this says otherwise: nothing is lost unseen."
 
-    /// Whether any of the options was given.
     var isEmpty: Bool {
         capacity == nil && whenFull == nil && attempts == nil && retryBase == nil && retryFactor == nil
             && retryCap == nil && retryJitter == nil && retainAge == nil && retainCount == nil && retainDead == nil

@@ -4,7 +4,6 @@ import PenstockFormats
 
 /// Queues with commas between them, each with a weight if it is given one: `mail:3,sms:1`.
 struct QueueList: Sendable, Equatable {
-    /// One of them.
     struct Entry: Sendable, Equatable {
         var name: QueueName
         var weight: Int?

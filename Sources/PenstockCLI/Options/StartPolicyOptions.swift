@@ -28,12 +28,10 @@ struct StartPolicyOptions: ParsableArguments {
         help: .init("Groups (enqueue --group) have workers by turns, whatever the others have waiting."))
     var fair: Bool?
 
-    /// Whether any of the options was given.
     var isEmpty: Bool {
         rate == nil && burst == nil && ratePerKey == nil && burstPerKey == nil && fair == nil
     }
 
-    /// `policy` with what the options say.
     func applied(to policy: QueuePolicy) throws -> QueuePolicy {
         var policy = policy
         policy.rate = try Self.rate(policy.rate, rate, burst, "--burst", "--rate")

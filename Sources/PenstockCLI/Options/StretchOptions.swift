@@ -34,7 +34,6 @@ struct StretchOptions: ParsableArguments {
             end: last == nil ? .first : .last, limit: last ?? limit)
     }
 
-    /// Whether none of the options was given.
     var isEmpty: Bool {
         from == nil && since == nil && last == nil && state == nil
     }

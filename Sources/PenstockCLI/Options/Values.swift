@@ -134,7 +134,6 @@ enum Values {
         return Header(name: String(text[..<equals]), value: String(text[text.index(after: equals)...]))
     }
 
-    /// A name and a value that travel with a message.
     struct Header: Sendable {
         var name: String
         var value: String

@@ -61,7 +61,6 @@ package struct Descriptor: Hashable, Sendable {
         }
     }
 
-    /// Whether a read would return at once.
     var isReadable: Bool {
         wait(for: Int16(POLLIN), milliseconds: 0)
     }

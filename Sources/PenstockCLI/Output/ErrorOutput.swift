@@ -77,7 +77,6 @@ enum ErrorOutput {
         }
     }
 
-    /// How many pieces were written.
     private static let writtenCount = Mutex(0)
 
     private static func write(_ bytes: [UInt8]) {

@@ -15,26 +15,22 @@ final class Output {
 
     var isTerminal: Bool { descriptor.isTerminal }
 
-    /// Adds a line.
     func line(_ text: String) throws(Failure) {
         pending += text.utf8
         pending.append(UInt8(ascii: "\n"))
         try flushIfLarge()
     }
 
-    /// Adds `value` as a line of JSON.
     func line(_ value: JSONValue) throws(Failure) {
         value.write(to: &pending)
         pending.append(UInt8(ascii: "\n"))
         try flushIfLarge()
     }
 
-    /// Adds the table's lines.
     func table(_ table: Table) throws(Failure) {
         for line in table.lines { try self.line(line) }
     }
 
-    /// Adds `bytes` as they are.
     func raw(_ bytes: some Sequence<UInt8>) throws(Failure) {
         pending += bytes
         try flushIfLarge()

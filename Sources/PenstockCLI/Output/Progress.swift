@@ -43,13 +43,11 @@ struct Progress {
         ErrorOutput.transient(text(elapsed))
     }
 
-    /// Takes the line away.
     mutating func clear() {
         if drawn != nil { ErrorOutput.transient("") }
         drawn = nil
     }
 
-    /// The line after `elapsed`.
     static func text(lines: Int, bytes: Int, of total: Int?, after elapsed: Duration) -> String {
         let seconds = max(Double(elapsed.wholeMicroseconds) / 1_000_000, 0.001)
         let rate = "\(lines) lines, \(Int(Double(lines) / seconds)) a second"

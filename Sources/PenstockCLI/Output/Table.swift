@@ -2,7 +2,6 @@ import PenstockFormats
 
 /// A table for people: columns in line, two spaces between them, and nothing a cell holds can break a line.
 struct Table {
-    /// One column.
     struct Column {
         enum Alignment {
             case left

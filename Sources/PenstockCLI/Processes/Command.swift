@@ -4,11 +4,8 @@ import Synchronization
 
 /// A program and its arguments, which a worker starts anew for each message.
 struct Command: Sendable {
-    /// How one run of it ended.
     struct End: Sendable, Hashable {
-        /// The exit status, or the signal that killed it.
         var status: TerminationStatus
-        /// The end of what it wrote to standard error.
         var errorTail: String
         /// What it wrote to standard output, when that is kept.
         var output: KeptOutput?
@@ -35,9 +32,7 @@ struct Command: Sendable {
     var timeout: Duration?
     /// How long after SIGTERM it is killed.
     var stopTime: Duration = .seconds(5)
-    /// The clock that these are measured by.
     var clock: any Clock<Duration> = ContinuousClock()
-    /// Where its standard output goes.
     var output: FileDescriptor = .standardOutput
     /// Of how many bytes its standard output is kept, and then goes nowhere else; `nil`: it is not.
     var keptBytesMax: Int?

@@ -5,25 +5,19 @@ import PenstockFormats
 struct CompanionProgram {
     /// Its file.
     let name: String
-    /// What people call it.
     let title: String
     /// Whether it needs PostgreSQL's library, and is left out where that is not.
     var needsDatabaseLibrary = false
 
-    /// What serves a file over HTTP.
     static let server = CompanionProgram(name: "penstock-server", title: "The server")
-    /// The same commands for a store at a server.
     static let remote = CompanionProgram(name: "penstock-remote", title: "The command for a store at a server")
-    /// The same commands for a store in a PostgreSQL database.
     static let database = CompanionProgram(
         name: "penstock-postgres", title: "The command for a store in a PostgreSQL database",
         needsDatabaseLibrary: true)
-    /// What serves a store in a PostgreSQL database over HTTP.
     static let databaseServer = CompanionProgram(
         name: "penstock-postgres-server", title: "The server for a store in a PostgreSQL database",
         needsDatabaseLibrary: true)
 
-    /// What to do where it is not there.
     private var advice: String {
         "Put it there: `tools/install` builds it\(needsDatabaseLibrary ? " where libpq-dev is installed" : ""), as does "
             + "`swift build -c release --product \(name)`."
@@ -46,7 +40,6 @@ struct CompanionProgram {
 
     private static func folder(of path: String) -> String { path.lastIndex(of: "/").map { String(path[...$0]) } ?? "" }
 
-    /// Where this program lies.
     private static var ownPath: String {
         #if canImport(Darwin)
             var count: UInt32 = 0

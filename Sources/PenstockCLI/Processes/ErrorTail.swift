@@ -6,12 +6,10 @@ struct ErrorTail: Sendable {
     private var bytes: [UInt8] = []
     private var isCut = false
 
-    /// Keeps the last `bytesMax` bytes.
     init(bytesMax: Int) {
         self.bytesMax = bytesMax
     }
 
-    /// Adds what came next.
     mutating func append(_ more: [UInt8]) {
         isCut = isCut || bytes.count + more.count > bytesMax
         bytes = more.count >= bytesMax ? Array(more.suffix(bytesMax)) : (bytes + more).suffix(bytesMax)

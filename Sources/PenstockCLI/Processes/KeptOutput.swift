@@ -1,6 +1,5 @@
 /// What is gathered of what a command writes, without ever taking more memory than it may.
 protocol OutputGathering: Sendable {
-    /// Adds what came next.
     mutating func append(_ more: [UInt8])
 }
 

@@ -25,7 +25,6 @@ final class ProcessGroup: Sendable {
         state.withLock { $0 == .standing && !ChildProcess.hasEnded(id) }
     }
 
-    /// Asks every process of the group to end.
     func terminate() {
         state.withLock { state in
             if state == .standing { _ = systemKill(-id, SIGTERM) }

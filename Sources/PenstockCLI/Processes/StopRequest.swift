@@ -3,7 +3,6 @@ import Synchronization
 
 /// Somebody's wish that a running command should end.
 final class StopRequest: Sendable {
-    /// Why it should end.
     enum Cause: Sendable, Hashable {
         /// It took longer than it may.
         case timeout

@@ -3,7 +3,6 @@ import Synchronization
 
 /// How this program opens a store that is no file, if it can: `penstock` cannot, and becomes the program that can.
 package enum ServerStores {
-    /// Opens the store at an address.
     package typealias Opener = @Sendable (_ url: String, PenstockStore.Options) async throws -> PenstockStore
     /// Brings the tables at an address to the program's schema, and says which steps that took.
     package typealias Migrator = @Sendable (_ url: String) async throws -> [String]
@@ -30,10 +29,8 @@ package enum ServerStores {
         }
     }
 
-    /// Whether it can open stores of this kind.
     static func canOpen(_ kind: StoreAddress.Kind) -> Bool { known.withLock { $0.openers[kind] != nil } }
 
-    /// The store at an address.
     static func open(_ url: String, _ kind: StoreAddress.Kind, _ options: PenstockStore.Options) async throws
         -> PenstockStore
     {
@@ -49,7 +46,6 @@ package enum ServerStores {
         return try await migrator(url)
     }
 
-    /// Inspects the store in a database, and its server.
     static func inspect(_ url: String, stuckAfter: Duration) async throws -> HealthReport {
         guard let inspector = known.withLock({ $0.inspector }) else { throw refusal(of: url) }
         return try await inspector(url, stuckAfter)

@@ -1,6 +1,5 @@
 /// How many columns text takes on a terminal.
 enum Columns {
-    /// The width of `text`, in columns.
     static func width(of text: String) -> Int {
         if text.utf8.allSatisfy({ $0 < 0x80 }) { return text.utf8.count }
         return text.reduce(0) { $0 + width(of: $1) }

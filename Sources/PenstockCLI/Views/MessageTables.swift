@@ -3,10 +3,8 @@ import PenstockFormats
 
 /// Tables of messages, for people.
 enum MessageTables {
-    /// The columns that a preview of a payload takes.
     static let previewColumns = 60
 
-    /// Messages wherever they are.
     static func list() -> Table {
         Table([
             .number("SEQUENCE"), .text("QUEUE", widthMax: 30), .text("STATE"), .text("ATTEMPT"), .number("PRIORITY"),
@@ -14,7 +12,6 @@ enum MessageTables {
         ])
     }
 
-    /// A row of ``list()``.
     static func listRow(_ record: MessageRecord) -> [String] {
         [
             "\(record.sequence)", Escape.text(record.queue.text), stateText(record),
@@ -23,7 +20,6 @@ enum MessageTables {
         ]
     }
 
-    /// Dead letters, with what went wrong last.
     static func dead() -> Table {
         Table([
             .number("SEQUENCE"), .text("QUEUE", widthMax: 30), .number("ATTEMPTS"), .text("DIED"), .text("REASON"),
@@ -31,7 +27,6 @@ enum MessageTables {
         ])
     }
 
-    /// A row of ``dead()``.
     static func deadRow(_ record: MessageRecord) -> [String] {
         [
             "\(record.sequence)", Escape.text(record.queue.text), "\(record.attempt)",
@@ -53,7 +48,6 @@ enum MessageTables {
             : "\(record.attempt), at most \(record.attemptsMax) since it was redriven"
     }
 
-    /// Everything about one message, with what it has left behind.
     static func details(_ record: MessageRecord, _ journal: MessageJournal) -> [String] {
         var facts: [(String, String)] = [
             ("sequence", "\(record.sequence)"), ("queue", Escape.text(record.queue.text)),

@@ -3,7 +3,6 @@ import PenstockFormats
 
 /// Tables of queues and workers, for people.
 enum QueueTables {
-    /// Queues with their depths and totals.
     static func status(_ queues: [QueueStatus], now: Timestamp) -> Table {
         func age(_ moment: Timestamp?) -> String { moment.map { DurationText.short(max(now - $0, .zero)) } ?? "" }
         var table = Table([
@@ -29,7 +28,6 @@ enum QueueTables {
         return table
     }
 
-    /// Workers and what they hold.
     static func workers(_ workers: [WorkerRecord], now: Timestamp) -> Table {
         var table = Table([
             .number("WORKER"), .text("NAME", widthMax: 40), .text("STATE"), .number("LEASED"), .text("STARTED"),
@@ -46,7 +44,6 @@ enum QueueTables {
         return table
     }
 
-    /// Queues with their policies.
     static func policies(_ queues: [QueueStatus]) -> Table {
         var table = Table([
             .text("QUEUE", widthMax: 40), .text("STATE"), .number("CAPACITY"), .text("WHEN FULL"), .number("ATTEMPTS"),
@@ -65,7 +62,6 @@ enum QueueTables {
         return table
     }
 
-    /// Everything about one queue.
     static func details(_ queue: QueueStatus) -> [String] {
         let policy = queue.policy
         let depths = Depths.states.map { "\(queue.depths[keyPath: $0.number]) \($0.word)" }

@@ -3,7 +3,6 @@ import PenstockFormats
 
 /// Schedules, for people.
 enum ScheduleTables {
-    /// Schedules, and when they fire next.
     static func list() -> Table {
         Table([
             .text("SCHEDULE", widthMax: 40), .text("QUEUE", widthMax: 40), .text("SPEC"), .text("ZONE"), .text("NEXT"),
@@ -11,7 +10,6 @@ enum ScheduleTables {
         ])
     }
 
-    /// Its row of a schedule.
     static func listRow(_ record: ScheduleRecord) -> [String] {
         [
             Escape.text(record.name.text), Escape.text(record.schedule.queue.text), Escape.text(record.schedule.spec),
@@ -19,7 +17,6 @@ enum ScheduleTables {
         ]
     }
 
-    /// Everything about one schedule.
     static func details(_ record: ScheduleRecord) -> [String] {
         let schedule = record.schedule
         var facts: [(String, String)] = [

@@ -3,7 +3,6 @@ import PenstockFormats
 
 /// Workflows and their tasks, for people.
 enum WorkflowTables {
-    /// Workflows, and how far they are.
     static func list() -> Table {
         Table([
             .text("WORKFLOW", widthMax: 40), .text("STATE"), .text("STARTED"), .number("TASKS"), .number("PENDING"),
@@ -11,7 +10,6 @@ enum WorkflowTables {
         ])
     }
 
-    /// A row of ``list()``.
     static func listRow(_ record: WorkflowRecord) -> [String] {
         func count(_ states: MessageState...) -> String { "\(states.reduce(0) { $0 + record.counts[$1, default: 0] })" }
         return [
@@ -22,7 +20,6 @@ enum WorkflowTables {
         ]
     }
 
-    /// One workflow, on a line.
     static func summary(_ record: WorkflowRecord) -> String {
         let counts = MessageState.allCases.compactMap { state in
             record.counts[state].flatMap { $0 > 0 ? "\($0) \(state.rawValue)" : nil }

@@ -44,7 +44,6 @@ enum ConnectFailure: Equatable {
         return code == EACCES || code == EPERM
     }
 
-    /// The error that a caller of the store gets.
     func error(at url: ServerURL, _ cause: any Error) -> PenstockError {
         let reason = "The server at \(url) cannot be reached, and nothing was done"
         switch self {

@@ -22,7 +22,6 @@ struct Refusal {
         self.problem = problem
     }
 
-    /// The error that a caller of the store gets.
     func error(at url: ServerURL) -> PenstockError {
         switch status {
         case 401:

@@ -8,11 +8,8 @@ import Synchronization
 
 /// Requests to one server.
 final class ServerConnection: Sendable {
-    /// Where calls of the store go.
     static let callPath = "/v1/store"
-    /// Where waits for rings go.
     static let ringPath = "/v1/store/rings"
-    /// How long a call may take.
     static let callTime = TimeAmount.seconds(60)
     /// How long the system may take to make a connection.
     private static let connectTime = TimeAmount.seconds(5)
@@ -153,7 +150,6 @@ final class ServerConnection: Sendable {
     /// Hears which store the server has.
     func hasOpened(_ store: StoreID?) { opened.withLock { $0 = $0 ?? store } }
 
-    /// Lets go of all connections.
     func close() async { await Self.shutDown(calls, rings, unpooled) }
 
     private static func shutDown(_ clients: HTTPClient...) async {

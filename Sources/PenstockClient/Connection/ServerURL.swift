@@ -3,7 +3,6 @@ import PenstockCore
 
 /// Where a server is, as its client is told.
 struct ServerURL: Sendable, CustomStringConvertible {
-    /// As people write it.
     let description: String
     /// What paths are put behind.
     private let base: String
@@ -43,6 +42,5 @@ struct ServerURL: Sendable, CustomStringConvertible {
         base = description
     }
 
-    /// The address of what lies at `path` there.
     func address(of path: String) -> String { base + path }
 }

@@ -21,7 +21,6 @@ final class HeldLeases: Sendable {
         self.time = time
     }
 
-    /// How many there are.
     var count: Int { state.withLock { $0.ends.count } }
 
     /// A claim gave these, for so long.

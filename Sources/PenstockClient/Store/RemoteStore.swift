@@ -143,7 +143,6 @@ public final class RemoteStore: MessageStore {
         }
     }
 
-    /// Has the server carry out a call.
     func answer<Answer: WireValue>(to request: RemoteRequest<Answer>) async throws -> Answer {
         try await answer(to: request) { $0 }
     }

@@ -24,7 +24,6 @@ struct JSONGrammar {
 
     private let bytes: ArraySlice<UInt8>
     private var place: Int
-    /// The brackets that are open.
     private var open: [UInt8] = []
     /// Values that may still follow.
     private var valuesLeft: Int

@@ -12,7 +12,6 @@ package enum JSONValue: Equatable {
     case array([JSONValue])
     case object([Member])
 
-    /// A key and its value.
     package struct Member: Equatable {
         package var key: String
         package var value: JSONValue
@@ -54,7 +53,6 @@ package enum JSONValue: Equatable {
         return bytes
     }
 
-    /// Appends the value to `bytes`.
     package func write(to bytes: inout [UInt8]) {
         switch self {
         case .null: bytes += "null".utf8

@@ -15,7 +15,6 @@ extension WorkflowRecord {
         ])
     }
 
-    /// The workflow as JSON with its tasks.
     package func json(tasks: [TaskRecord]) -> JSONValue { json.adding(["tasks": .array(tasks.map(\.json))]) }
 }
 

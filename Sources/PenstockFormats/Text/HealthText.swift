@@ -95,7 +95,6 @@ extension HealthReport {
 }
 
 extension RepairReport {
-    /// A line for each repair.
     package var lines: [String] {
         if repairs.isEmpty { return ["ok    there is nothing to repair"] }
         return repairs.map { (isDryRun ? "would be repaired  " : "repaired  ") + Escape.text($0.message) }

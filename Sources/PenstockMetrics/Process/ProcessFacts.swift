@@ -16,7 +16,6 @@ package struct ProcessFacts: Sendable {
     package var residentBytes: Int?
     package var startedAtSeconds: Double?
 
-    /// Asks the system.
     package static func now() -> ProcessFacts {
         var facts = ProcessFacts()
         var used = timespec()

@@ -35,7 +35,6 @@ public final class RecordedMetrics: MetricsFactory, Sendable {
         return text.text
     }
 
-    /// Adds everything that was recorded.
     package func write(to text: inout PrometheusText) {
         let families = families.withLock { $0.sorted { $0.key < $1.key } }
         for (name, family) in families {

@@ -12,7 +12,6 @@ package struct Buckets: Sendable {
         labels = (bounds.map(PrometheusText.text) + ["+Inf"]).map { Labels(["le": $0]).bytes }
     }
 
-    /// The bucket that `value` is counted in.
     func index(of value: Double) -> Int {
         bounds.firstIndex { value <= $0 } ?? bounds.count
     }

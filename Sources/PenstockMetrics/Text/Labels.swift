@@ -34,7 +34,6 @@ package struct Labels: Hashable, Sendable {
         self.bytes = bytes
     }
 
-    /// These labels and one more.
     func adding(_ name: String, _ value: String) -> Labels {
         let more = Labels([name: value]).bytes
         return Labels(bytes: bytes.isEmpty ? more : bytes + [UInt8(ascii: ",")] + more)

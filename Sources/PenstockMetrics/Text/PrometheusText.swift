@@ -26,7 +26,6 @@ package struct PrometheusText: Sendable {
 
     package init() {}
 
-    /// The text.
     package var text: String { String(decoding: bytes, as: UTF8.self) }
 
     /// Begins a family.

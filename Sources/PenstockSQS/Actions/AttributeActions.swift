@@ -3,7 +3,6 @@ import PenstockCore
 import PenstockFormats
 import PenstockHTTP
 
-/// The attributes of queues.
 extension Call {
     func getQueueAttributes() async throws -> Response {
         let input = try input(AttributesInput.self)

@@ -19,7 +19,6 @@ struct Call {
 
     var store: any MessageStore { directory.store }
 
-    /// Carries out the action of that name.
     func perform(_ action: String) async throws -> Response {
         switch action {
         case "SendMessage": try await sendMessage()
@@ -50,7 +49,6 @@ struct Call {
         }
     }
 
-    /// The body, as the action's input.
     func input<Input: Decodable>(_ type: Input.Type) throws -> Input {
         // A request without a body is one without members.
         let bytes = body.readableBytes == 0 ? Array("{}".utf8) : Array(body.readableBytesView)

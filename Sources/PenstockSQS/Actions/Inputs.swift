@@ -60,7 +60,6 @@ struct ShownHandle: Decodable {
     var VisibilityTimeout: Int?
 }
 
-/// A batch of entries.
 struct BatchInput<Entry: Decodable>: Decodable {
     var QueueUrl: String?
     var Entries: BatchEntries<Entry>?

@@ -4,7 +4,6 @@ import PenstockCore
 import PenstockFormats
 import PenstockHTTP
 
-/// Making, finding and removing queues.
 extension Call {
     private static let tagCountMax = 50
 

@@ -6,7 +6,6 @@ import PenstockCore
 import PenstockFormats
 import PenstockHTTP
 
-/// Receiving messages.
 extension Call {
     private static let systemAttributes: Set<String> = [
         "AWSTraceHeader", "All", "ApproximateFirstReceiveTimestamp", "ApproximateReceiveCount",

@@ -5,7 +5,6 @@ import PenstockCore
 import PenstockFormats
 import PenstockHTTP
 
-/// Sending messages.
 extension Call {
     func sendMessage() async throws -> Response {
         let input = try input(SentMessage.self)

@@ -3,7 +3,6 @@ import Foundation
 import PenstockCore
 import PenstockFormats
 
-/// A message attribute's value.
 struct AttributeValue: Codable, Equatable, Sendable {
     var DataType: String?
     var StringValue: String?
@@ -164,7 +163,6 @@ extension AttributeValue {
 }
 
 extension Sequence<UInt8> {
-    /// The bytes in hex.
     var hex: String {
         let digits = Array("0123456789abcdef".utf8)
         return String(decoding: flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)

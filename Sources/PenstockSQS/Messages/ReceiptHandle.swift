@@ -37,7 +37,6 @@ struct ReceiptHandle: Equatable, Sendable {
         self.attempt = attempt
     }
 
-    /// The handle as text.
     func text(of place: Place) -> String {
         var bytes: [UInt8] = []
         for number in [lease.sequence.rawValue, lease.token.rawValue, Int64(attempt)] {

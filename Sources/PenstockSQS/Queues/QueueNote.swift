@@ -29,7 +29,6 @@ struct QueueNote: Equatable, Sendable {
 
     private var delay: Int64 { attributes["DelaySeconds"].flatMap { Int64($0) } ?? 0 }
 
-    /// The note as text.
     func text() throws(Refusal) -> String {
         var members: [JSONValue.Member] = [.init(key: "attributes", value: .texts(attributes))]
         for (name, number) in [("createdAt", createdAt), ("delayedUntil", delayedUntil), ("modifiedAt", modifiedAt)] {
@@ -94,7 +93,6 @@ struct NoteVersion: Sendable {
         return last + 1
     }
 
-    /// The cursor of version `number`.
     static func cursor(_ number: Int) -> CursorName { CursorName(stored: CursorName.settingsPrefix + String(number)) }
 
     /// The versions among a queue's cursors. A number that is written otherwise than ``cursor(_:)`` does it is none.

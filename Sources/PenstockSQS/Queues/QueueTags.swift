@@ -42,6 +42,5 @@ struct QueueTags: Equatable, Sendable {
         return merged
     }
 
-    /// The tags as an object.
     var json: JSONValue { .object(all.map { .init(key: $0.name, value: .string($0.value)) }) }
 }

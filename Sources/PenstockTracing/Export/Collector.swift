@@ -19,7 +19,6 @@ struct Collector: Hashable, Sendable, CustomStringConvertible {
     /// Further headers, such as a key.
     var headers: [String: String] = [:]
 
-    /// Bytes that are read of an answer.
     private static let answerBytesMax = 64 * 1024
 
     /// - Parameter url: such as `http://localhost:4318/v1/traces`.

@@ -7,7 +7,6 @@ struct SpanJSON: Sendable {
     /// What is said of the program.
     let resource: [(name: String, value: String)]
 
-    /// The body of one request.
     func body(of spans: [SpanRecord]) -> [UInt8] {
         let scope: JSONValue = .object([
             "scope": .object(["name": .string("penstock")]), "spans": .array(spans.map(Self.span)),

@@ -32,7 +32,6 @@ package struct RemoteCall<each Part: WireValue, Answer: WireValue>: Sendable {
         return parts
     }
 
-    /// Carries it out.
     package func callAsFunction(_ store: any MessageStore, _ parts: repeat each Part) async throws -> Answer {
         try await perform(store, repeat each parts)
     }

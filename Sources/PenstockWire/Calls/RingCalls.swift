@@ -2,7 +2,6 @@ package import PenstockCore
 
 /// What a client waits for at a server: that a queue rings there. It goes in a body of its own, to a path of its own.
 package struct RingWait: WireValue {
-    /// The bucket of the queue.
     package var bucket: Int
     package var bell: Bell
     /// The last ring there that the client knows of: 0 before the first.

@@ -18,7 +18,6 @@ package struct WireReader {
         self.isFromStore = isFromStore
     }
 
-    /// Reads the next value.
     package mutating func callAsFunction<Value: WireValue>() throws -> Value { try Value(from: &self) }
 
     /// Throws when there is something behind the last value.
@@ -26,7 +25,6 @@ package struct WireReader {
         if left > 0 { throw .noWireValue }
     }
 
-    /// How many bytes are left.
     var left: Int { bytes.count - position }
 
     mutating func nextByte() throws(PenstockError) -> UInt8 {

@@ -4,7 +4,6 @@ import PenstockCore
 ///
 /// The parts of a value follow each other without names: both sides know the order, and both are of one ``WireFormat/version``.
 package protocol WireValue: Sendable {
-    /// Writes the value.
     func write(to writer: inout WireWriter)
 
     /// Reads what ``write(to:)`` has written.

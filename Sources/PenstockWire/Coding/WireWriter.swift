@@ -1,11 +1,9 @@
 /// Puts values one behind the other.
 package struct WireWriter {
-    /// What was written.
     package private(set) var bytes: [UInt8] = []
 
     package init() {}
 
-    /// Writes values in this order.
     package mutating func callAsFunction<each Value: WireValue>(_ values: repeat each Value) {
         repeat (each values).write(to: &self)
     }

@@ -17,7 +17,6 @@ enum CheckState: Int, Comparable, Sendable {
         }
     }
 
-    /// The exit status that says so.
     var shellStatus: ShellStatus {
         switch self {
         case .ok: .done

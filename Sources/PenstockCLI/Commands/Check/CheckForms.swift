@@ -12,7 +12,6 @@ enum CheckFormat: String, CaseIterable, Sendable {
 }
 
 extension CheckReport {
-    /// Lines for people.
     var textLines: [String] {
         let words: [CheckState: String] = [.warning: "warn", .critical: "fail"]
         return problems.map { "\(words[$0.state] ?? "ok")  \($0.line)." } + (state == .ok ? ["ok    \(summary)."] : [])
@@ -34,7 +33,6 @@ extension CheckReport {
     /// A bar would begin the numbers.
     static func withoutBars(_ text: String) -> String { text.replacing("|", with: "/") }
 
-    /// One object.
     var json: JSONValue {
         .object([
             "status": .string(state.word),

@@ -13,7 +13,6 @@ struct EnqueueTally: Equatable, Sendable {
     var first: SequenceNumber?
     var last: SequenceNumber?
 
-    /// Counts what `receipts` say.
     mutating func add(_ receipts: [Receipt]) {
         lines += receipts.count
         for receipt in receipts {
@@ -24,7 +23,6 @@ struct EnqueueTally: Equatable, Sendable {
         }
     }
 
-    /// The tally as a sentence.
     var sentence: String {
         var text = "\(CountText.format(enqueued, "message")) enqueued"
         if let first, let last { text += first == last ? " (\(first))" : " (\(first) to \(last))" }
@@ -33,7 +31,6 @@ struct EnqueueTally: Equatable, Sendable {
         return text + "."
     }
 
-    /// The tally as JSON.
     func json(queue: QueueName) -> JSONValue {
         .object([
             "queue": .string(queue.text),

@@ -17,7 +17,6 @@ struct CommandHandler: MessageHandler {
     static let temporary: Int32 = 75
 
     private var command: Command
-    /// What becomes of what it writes to standard output.
     private let use: OutputUse
     /// What is set, and taken out of the environment, for every message.
     private let inherited: [Environment.Key: String?]

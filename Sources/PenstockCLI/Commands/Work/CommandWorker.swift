@@ -12,7 +12,6 @@ struct CommandWorker: Sendable {
     /// How long commands that run have to end once the worker is to stop.
     let grace: Duration
     let handler: any MessageHandler
-    /// The clock that the grace is measured by.
     var clock: any Clock<Duration> = ContinuousClock()
     /// How many messages processes of this number have leased, as the store says. It knows of a claim before its answer is here, but
     /// not of what a server's client holds.

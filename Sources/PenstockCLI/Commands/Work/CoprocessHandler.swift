@@ -6,7 +6,6 @@ import Subprocess
 /// Works on messages by giving them to the processes of a command that stays, and says in the worker's words what they answer.
 struct CoprocessHandler: MessageHandler {
     private let coprocesses: Coprocesses
-    /// What becomes of the answers.
     private let output: OutputUse
 
     init(_ coprocesses: Coprocesses, output: OutputUse) {

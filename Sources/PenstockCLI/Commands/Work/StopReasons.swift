@@ -12,7 +12,6 @@ enum StopReason: Sendable {
 
 /// Gathers the reasons to stop. From its making on, SIGTERM and SIGINT do not end the process any more.
 struct StopReasons: Sendable {
-    /// The reasons, one after the other.
     let all: AsyncStream<StopReason>
     private let adding: AsyncStream<StopReason>.Continuation
 
@@ -32,7 +31,6 @@ struct StopReasons: Sendable {
         }
     }
 
-    /// Adds a reason.
     func add(_ reason: StopReason) {
         adding.yield(reason)
     }

@@ -4,13 +4,10 @@ import Synchronization
 
 /// One process of a command that stays, from its start to its end.
 struct Coprocess: Sendable {
-    /// How it went.
     struct Life: Sendable {
         /// Why there was no more to be said.
         var reason: Dialogue.End
-        /// How the process ended.
         var end: Command.End
-        /// How many messages it answered.
         var answerCount: Int
         /// The message that it had when it ended, and did not answer.
         var unanswered: Job?
@@ -25,9 +22,7 @@ struct Coprocess: Sendable {
     let framing: Framing
     let answerBytesMax: Int
     let variables: [Environment.Key: String?]
-    /// Where it gets messages from.
     let jobs: Jobs
-    /// Gets what it writes to standard error.
     let passError: @Sendable ([UInt8]) async -> Void
 
     /// Starts the process and gives it one message after the other, until it ends or is not needed any more.

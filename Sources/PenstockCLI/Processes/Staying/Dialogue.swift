@@ -43,12 +43,10 @@ final class Dialogue: Sendable {
         self.onEnd = onEnd
     }
 
-    /// Why it is over, if it is.
     var ending: End? {
         state.withLock { if case .over(let end, _) = $0.phase { end } else { nil } }
     }
 
-    /// How many messages were answered.
     var answerCount: Int { state.withLock { $0.answerCount } }
 
     /// The process is about to be given a message.
@@ -84,7 +82,6 @@ final class Dialogue: Sendable {
         }
     }
 
-    /// The process has written this.
     func received(_ bytes: UnsafeRawBufferPointer) {
         var waiter: CheckedContinuation<Answer?, Never>?
         var answer: Answer?

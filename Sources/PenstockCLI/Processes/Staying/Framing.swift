@@ -89,7 +89,6 @@ struct AnswerReader: Sendable {
     /// Whether nothing is left that no answer has taken.
     var isEmpty: Bool { bytes.isEmpty }
 
-    /// Adds what came next.
     mutating func append(_ more: UnsafeRawBufferPointer) {
         bytes.append(contentsOf: more)
     }

@@ -19,7 +19,6 @@ final class Jobs: Sendable {
         case failed(Failure)
     }
 
-    /// The place of a process.
     struct Place: Hashable, Sendable {
         fileprivate let id: Int
     }
@@ -28,7 +27,6 @@ final class Jobs: Sendable {
         var dialogue: Dialogue?
         /// Set while it waits for a message.
         var waiter: CheckedContinuation<Job?, Never>?
-        /// The message that it has.
         var job: Int?
     }
 
@@ -105,7 +103,6 @@ final class Jobs: Sendable {
         dialogue?.end(.stopped(.cancelled))
     }
 
-    /// Says what came of a message.
     func finish(_ job: Job, _ reply: Reply) {
         let asker = state.withLock { state in
             state.abandoned.remove(job.id)
