@@ -127,24 +127,20 @@ public enum Program {
         if arguments.count == 2, arguments[0] == "help", arguments[1] == name {
             try CompanionProgram.server.become(["--help"])
         }
-        if let kind = kind(of: arguments), !ServerStores.canOpen(kind) {
-            let program: CompanionProgram =
-                switch kind {
-                case .server: .remote
-                case .database: .database
-                }
-            // Its arguments are this one's, letter for letter: what PENSTOCK_DB says stays where others do not see it.
-            try program.become(Array(CommandLine.arguments.dropFirst()))
-        }
+        let kind = kind(of: arguments)
+        if ServerStores.canOpen(kind) { return }
+        let program = kind == .server ? CompanionProgram.remote : CompanionProgram.database
+        // Its arguments are this one's, letter for letter: what PENSTOCK_DB says stays where others do not see it.
+        try program.become(Array(CommandLine.arguments.dropFirst()))
     }
 
-    /// What the store of a command is; `nil`: a file. A copy has two, and one that is in a database is what counts.
-    private static func kind(of arguments: [String]) -> StoreAddress.Kind? {
+    /// What the store of a command is. A copy has two, and one that is in a database is what counts.
+    private static func kind(of arguments: [String]) -> StoreAddress.Kind {
         guard arguments.first == CopyCommand.configuration.commandName else {
             return StoreAddress.kind(of: FileOptions.path(in: arguments))
         }
         let stores = ["--from", "--to"].compactMap { FileOptions.value(of: $0, in: arguments) }
-        return stores.contains { StoreAddress.kind(of: $0) == .database } ? .database : nil
+        return stores.contains { StoreAddress.kind(of: $0) == .database } ? .database : .file
     }
 
     /// Says what went wrong.

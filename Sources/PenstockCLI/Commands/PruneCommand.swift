@@ -37,7 +37,7 @@ struct PruneCommand: AsyncParsableCommand {
         let isGiven = retainAge != nil || retainCount != nil || retainDead != nil
         let retention = isGiven ? Retention(age: retainAge, count: retainCount, deadAge: retainDead) : nil
         try await fileOptions.file.use(queue: queue) { store in
-            if let queue { try await fileOptions.file.require(queue, in: store) }
+            if let queue { _ = try await fileOptions.file.queue(queue, in: store) }
             try Output().count(
                 try await store.prune(queue: queue, retention: retention), "pruned", isJSON: outputOptions.isJSON)
         }

@@ -51,7 +51,7 @@ struct ReplayCommand: AsyncParsableCommand {
     @MainActor
     private func replay(_ query: MessageQuery, in store: PenstockStore) async throws {
         // Said now, and not when the first message is found to have nowhere to go.
-        if let into { try await fileOptions.file.require(into, in: store) }
+        if let into { _ = try await fileOptions.file.queue(into, in: store) }
         let count = try await store.replay(query, into: into, dryRun: dryRun)
         let output = Output()
         if dryRun {

@@ -29,7 +29,9 @@ package enum ServerStores {
         }
     }
 
-    static func canOpen(_ kind: StoreAddress.Kind) -> Bool { known.withLock { $0.openers[kind] != nil } }
+    static func canOpen(_ kind: StoreAddress.Kind) -> Bool {
+        kind == .file || known.withLock { $0.openers[kind] != nil }
+    }
 
     static func open(_ url: String, _ kind: StoreAddress.Kind, _ options: PenstockStore.Options) async throws
         -> PenstockStore

@@ -9,11 +9,10 @@ package struct StoreFile: Sendable {
     /// The path or the address, which may have a password in it.
     package var path: String
 
-    /// What the address leads to; `nil`: a file.
-    var kind: StoreAddress.Kind? { StoreAddress.kind(of: path) }
+    var kind: StoreAddress.Kind { StoreAddress.kind(of: path) }
 
     /// The path of the file; `nil`: there is none, as the address leads to a server or a database.
-    package var filePath: String? { kind == nil ? path : nil }
+    package var filePath: String? { kind == .file ? path : nil }
 
     /// The path or the address as people are told of it.
     package var shown: String { Passwords.hidden(address: path) }
@@ -23,7 +22,7 @@ package struct StoreFile: Sendable {
     /// - Parameter command: what needs the file itself.
     func requireFile(for command: String) throws(Failure) {
         switch kind {
-        case nil: return
+        case .file: return
         case .server:
             throw Failure(
                 .usage, "`penstock \(command)` needs the file itself, and \(shown) is a server; run it on that machine."
@@ -47,7 +46,7 @@ package struct StoreFile: Sendable {
         let start = path.prefix("unix:".count)
         let scheme = start.lowercased() == "unix:" ? start : ""
         let name = path.dropFirst(scheme.count)
-        guard kind == nil || !scheme.isEmpty, !name.isEmpty, !name.hasPrefix("/"), let folder = getcwd(nil, 0) else {
+        guard kind == .file || !scheme.isEmpty, !name.isEmpty, !name.hasPrefix("/"), let folder = getcwd(nil, 0) else {
             return path
         }
         defer { free(folder) }
@@ -60,7 +59,7 @@ package struct StoreFile: Sendable {
 
     /// Whether there is a file. Of what an address leads to it is not known before it is opened.
     var exists: Bool {
-        kind != nil || access(path, F_OK) == 0
+        kind != .file || access(path, F_OK) == 0
     }
 
     /// Throws when there is none. Of one whose log is left the store says more.
@@ -88,12 +87,7 @@ package struct StoreFile: Sendable {
         queue: QueueName? = nil, _ body: @MainActor (PenstockStore) async throws -> Result
     ) async throws -> Result {
         try refuseMissing()
-        let options = PenstockStore.Options(access: .readOnly)
-        let store =
-            if let kind { try await ServerStores.open(path, kind, options) } else {
-                try await PenstockStore.open(path: path, options: options)
-            }
-        return try await use(store, queue, body)
+        return try await use(try await opened(.init(access: .readOnly)), queue, body)
     }
 
     /// Calls `body` with the store, open to be written, and closes it. A file with an older schema is brought up to date.
@@ -159,17 +153,16 @@ package struct StoreFile: Sendable {
         let isNew = !exists
         let mayCreate = options.createIfMissing
         if !mayCreate { try refuseMissing() }
-        if let kind { return try await ServerStores.open(path, kind, options) }
         do {
-            return try await PenstockStore.open(path: path, options: options)
+            return try await opened(options)
         } catch let error as PenstockError where mayCreate && isNew && [.readOnly, .notFound].contains(error.code) {
             throw Failure(.cannotCreate, error.message)
         }
     }
 
-    /// Throws when `store` has no such queue.
-    func require(_ queue: QueueName, in store: PenstockStore) async throws {
-        _ = try await self.queue(queue, in: store)
+    private func opened(_ options: PenstockStore.Options) async throws -> PenstockStore {
+        guard kind == .file else { return try await ServerStores.open(path, kind, options) }
+        return try await PenstockStore.open(path: path, options: options)
     }
 
     /// A queue of `store`. An error that says there is none says how to make it.

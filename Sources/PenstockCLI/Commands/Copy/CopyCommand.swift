@@ -127,5 +127,5 @@ struct CopyCommand: AsyncParsableCommand {
 
 extension StoreFile {
     /// The store as both stores are told of it: without a password, and understood from any folder.
-    var title: String { kind == nil ? absolutePath : shown }
+    var title: String { kind == .file ? absolutePath : shown }
 }

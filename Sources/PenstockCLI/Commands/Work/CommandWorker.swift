@@ -17,7 +17,7 @@ struct CommandWorker: Sendable {
     /// not of what a server's client holds.
     let leasedCount: @Sendable () async throws -> Int
     /// What the store is, to which messages come back after an end that gives nothing back.
-    let place: StorePlace
+    let place: StoreAddress.Kind
     let logger: Logger
     /// What the worker itself knows that it holds.
     let heldLeases = HeldLeases()

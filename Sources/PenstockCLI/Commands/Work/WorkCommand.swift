@@ -266,7 +266,7 @@ struct WorkCommand: AsyncParsableCommand {
                 leasedCount: {
                     try await store.workers().reduce(0) { $1.processID == getpid() ? $0 + $1.leased : $0 }
                 },
-                place: StorePlace(file.kind), logger: logger)
+                place: file.kind, logger: logger)
             try await worker.run()
         }
     }

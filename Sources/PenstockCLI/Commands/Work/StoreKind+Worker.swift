@@ -1,17 +1,5 @@
 /// Where a worker's store is, as people are told of it when the worker ends with messages that it cannot give back.
-enum StorePlace: Sendable {
-    case file
-    case server
-    case database
-
-    init(_ kind: StoreAddress.Kind?) {
-        switch kind {
-        case nil: self = .file
-        case .server: self = .server
-        case .database: self = .database
-        }
-    }
-
+extension StoreAddress.Kind {
     var name: String {
         switch self {
         case .file: "the file"
