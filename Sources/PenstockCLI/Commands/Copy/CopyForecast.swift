@@ -8,8 +8,9 @@ struct CopyForecast {
     let withLog: Bool
 
     @MainActor func show(_ options: OutputOptions) async throws {
-        let counts = try await source.look { try await $0.copyForecast(withLog: withLog) }
-        let (isNew, refusal) = try await lookAtTarget()
+        let (counts, (isNew, refusal)) = try await source.look { from in
+            (try await from.copyForecast(withLog: withLog), try await lookAtTarget(from: from))
+        }
         let leased = counts.reduce(0) { $0 + $1.counts[.leased, default: 0] }
         let total = counts.reduce(0) { $0 + $1.total }
         let output = Output()
@@ -38,17 +39,17 @@ struct CopyForecast {
     }
 
     /// Whether the target is to be made, and what the copy would be refused for there.
-    @MainActor private func lookAtTarget() async throws -> (isNew: Bool, refusal: PenstockError?) {
+    @MainActor private func lookAtTarget(
+        from source: PenstockStore
+    ) async throws -> (isNew: Bool, refusal: PenstockError?) {
         guard target.exists else { return (true, nil) }
         do {
-            try await source.look { from in
-                try await target.look { into in try await from.refuseCopy(into: into, called: target.title) }
-            }
+            try await target.look { into in try await source.refuseCopy(into: into, called: target.title) }
+            return (false, nil)
         } catch let error as PenstockError where error.code == .queueExists {
             return (false, error)
         } catch let error as PenstockError where error.code == .notFound {
             return (true, nil)
         }
-        return (false, nil)
     }
 }
