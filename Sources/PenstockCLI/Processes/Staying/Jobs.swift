@@ -193,41 +193,29 @@ final class Jobs: Sendable {
 
     /// Lets processes answer what they have. What waits for one is given back, and so is what nobody has read; none is started for it.
     func drain() {
-        end {
-            $0.isDraining = true
-        } with: {
-            .unworked(.grace)
-        }
+        end(.unworked(.grace)) { $0.isDraining = true }
     }
 
     /// Stops every process, and gives back what waits for one.
     func stop(_ cause: StopRequest.Cause) {
-        end {
-            $0.stopCause = cause
-        } with: {
-            .unworked(cause)
-        }
+        end(.unworked(cause)) { $0.stopCause = cause }
         let dialogues = state.withLock { $0.processes.values.compactMap(\.dialogue) }
         for dialogue in dialogues { dialogue.end(.stopped(cause)) }
     }
 
     /// There can be no process any more: what waits for one, and what comes, is told so.
     func fail(_ failure: Failure) {
-        end {
-            $0.failure = $0.failure ?? failure
-        } with: {
-            .failed(failure)
-        }
+        end(.failed(failure)) { $0.failure = $0.failure ?? failure }
     }
 
-    private func end(_ note: (inout State) -> Void, with reply: () -> Reply) {
+    private func end(_ reply: Reply, _ note: (inout State) -> Void) {
         let (replies, waiters) = state.withLock { state in
             note(&state)
             let replies = state.waiting.compactMap { state.replies.removeValue(forKey: $0.id) }
             state.waiting = []
             return (replies, state.takeIdle())
         }
-        for continuation in replies { continuation.resume(returning: reply()) }
+        for continuation in replies { continuation.resume(returning: reply) }
         for waiter in waiters { waiter.resume(returning: nil) }
     }
 
