@@ -11,3 +11,10 @@
 #else
     @_exported public import SystemPackage
 #endif
+
+// Calls of the system that methods of their names hide.
+func systemClose(_ number: Int32) -> Int32 { close(number) }
+
+func systemWrite(_ number: Int32, _ bytes: UnsafeRawBufferPointer) -> Int {
+    write(number, bytes.baseAddress, bytes.count)
+}

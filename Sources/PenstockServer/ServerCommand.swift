@@ -9,14 +9,6 @@ import PenstockHTTP
 import PenstockTracing
 import Synchronization
 
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#else
-    import Darwin
-#endif
-
 /// `penstock serve`, which runs in a program of its own.
 package struct ServerCommand: AsyncParsableCommand {
     package static let configuration = CommandConfiguration(

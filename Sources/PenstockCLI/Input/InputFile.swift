@@ -70,6 +70,5 @@ struct InputFile {
     }
 }
 
-// The methods above hide the system's calls of the same names.
+/// The system's call, which a method of its name hides.
 private func systemOpen(_ path: String, _ flags: Int32) -> Int32 { open(path, flags) }
-private func systemClose(_ number: Int32) -> Int32 { close(number) }

@@ -84,13 +84,9 @@ package struct Descriptor: Hashable, Sendable {
     }
 }
 
-// The system's calls, which methods of their names hide.
+/// The system's call, which a method of its name hides.
 private func systemRead(_ number: Int32, _ buffer: UnsafeMutableRawBufferPointer) -> Int {
     read(number, buffer.baseAddress, buffer.count)
-}
-
-private func systemWrite(_ number: Int32, _ bytes: UnsafeRawBufferPointer) -> Int {
-    write(number, bytes.baseAddress, bytes.count)
 }
 
 /// A failed call to the operating system.

@@ -1,14 +1,6 @@
 internal import CPenstockSystem
 import Subprocess
 
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#elseif canImport(Darwin)
-    import Darwin
-#endif
-
 extension Environment {
     /// The variables of this process, for each a name, `=`, a value and a zero byte; `nil`: all are text. Nothing changes them.
     private static let bytes: [[UInt8]]? = {

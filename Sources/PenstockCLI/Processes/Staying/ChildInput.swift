@@ -109,12 +109,3 @@ final class ChildInput: Sendable {
         if wasOpen { queue.async { [number] in _ = systemClose(number) } }
     }
 }
-
-// The system's calls, which methods of their names hide.
-private func systemWrite(_ number: Int32, _ bytes: UnsafeRawBufferPointer) -> Int {
-    write(number, bytes.baseAddress, bytes.count)
-}
-
-private func systemClose(_ number: Int32) -> Int32 {
-    close(number)
-}
