@@ -11,45 +11,15 @@ struct OrNone<Value: Sendable>: Sendable {
 
 /// Reads options' values. What is wrong is said in the words of the option's subject.
 enum Values {
-    @Sendable static func duration(_ text: String) throws -> Duration {
-        try DurationText.parse(text)
-    }
-
-    @Sendable static func durationOrNone(_ text: String) throws -> OrNone<Duration> {
-        text == "none" ? OrNone() : OrNone(value: try DurationText.parse(text))
-    }
-
-    @Sendable static func countOrNone(_ text: String) throws -> OrNone<Int> {
-        if text == "none" { return OrNone() }
-        guard let count = Int(text) else { throw Failure(.usage, "write a whole number, or none.") }
-        return OrNone(value: count)
-    }
+    @Sendable static func queue(_ text: String) throws -> QueueName { try QueueName(text) }
+    @Sendable static func zone(_ text: String) throws -> ZoneName { try ZoneName(text) }
+    @Sendable static func duration(_ text: String) throws -> Duration { try DurationText.parse(text) }
+    @Sendable static func time(_ text: String) throws -> Timestamp { try TimeText.parse(text, now: SystemTime().now) }
+    @Sendable static func expiry(_ text: String) throws -> Expiry { try ExpiryText.parse(text, now: SystemTime().now) }
 
     @Sendable static func limit(_ text: String) throws -> LimitName {
         if text == "none" { throw Failure(.usage, "'none' stands for no limit; choose another name.") }
         return try LimitName(text)
-    }
-
-    @Sendable static func limitOrNone(_ text: String) throws -> OrNone<LimitName> {
-        text == "none" ? OrNone() : OrNone(value: try LimitName(text))
-    }
-
-    @Sendable static func onDead(_ text: String) throws -> OnDead {
-        guard let onDead = OnDead(rawValue: text) else { throw Failure(.usage, "write next or hold.") }
-        return onDead
-    }
-
-    @Sendable static func time(_ text: String) throws -> Timestamp {
-        try TimeText.parse(text, now: SystemTime().now)
-    }
-
-    @Sendable static func expiry(_ text: String) throws -> Expiry {
-        try ExpiryText.parse(text, now: SystemTime().now)
-    }
-
-    @Sendable static func whenExpired(_ text: String) throws -> ExpiryPolicy {
-        guard let policy = ExpiryPolicy(rawValue: text) else { throw Failure(.usage, "write drop or dead.") }
-        return policy
     }
 
     @Sendable static func sequence(_ text: String) throws -> SequenceNumber {
@@ -59,22 +29,36 @@ enum Values {
         return SequenceNumber(number)
     }
 
+    @Sendable static func countOrNone(_ text: String) throws -> OrNone<Int> {
+        try orNone(text) { text in
+            guard let count = Int(text) else { throw Failure(.usage, "write a whole number, or none.") }
+            return count
+        }
+    }
+
+    @Sendable static func durationOrNone(_ text: String) throws -> OrNone<Duration> { try orNone(text, duration) }
+    @Sendable static func limitOrNone(_ text: String) throws -> OrNone<LimitName> { try orNone(text, limit) }
+
     /// A rate such as `100/1s`, or `none`.
-    @Sendable static func rateOrNone(_ text: String) throws -> OrNone<Rate> {
-        text == "none" ? OrNone() : OrNone(value: try RateText.parse(text))
+    @Sendable static func rateOrNone(_ text: String) throws -> OrNone<Rate> { try orNone(text, RateText.parse) }
+
+    private static func orNone<Value: Sendable>(
+        _ text: String, _ parse: (String) throws -> Value
+    ) throws -> OrNone<Value> {
+        text == "none" ? OrNone() : OrNone(value: try parse(text))
     }
 
-    @Sendable static func missed(_ text: String) throws -> MissedFirings {
-        guard let missed = MissedFirings(rawValue: text) else { throw Failure(.usage, "write skip, one or all.") }
-        return missed
+    @Sendable static func onDead(_ text: String) throws -> OnDead { try word(text, "next or hold") }
+    @Sendable static func whenExpired(_ text: String) throws -> ExpiryPolicy { try word(text, "drop or dead") }
+    @Sendable static func missed(_ text: String) throws -> MissedFirings { try word(text, "skip, one or all") }
+
+    @Sendable static func conflict(_ text: String) throws -> KeyConflict {
+        try word(text, "skip, replace, throttle or debounce")
     }
 
-    @Sendable static func zone(_ text: String) throws -> ZoneName {
-        try ZoneName(text)
-    }
-
-    @Sendable static func queue(_ text: String) throws -> QueueName {
-        try QueueName(text)
+    private static func word<Value: RawRepresentable<String>>(_ text: String, _ words: String) throws -> Value {
+        guard let value = Value(rawValue: text) else { throw Failure(.usage, "write \(words).") }
+        return value
     }
 
     /// Kinds with commas between them.
@@ -118,13 +102,6 @@ enum Values {
         case "wait": .wait
         default: throw Failure(.usage, "write drop-newest, drop-oldest, fail or wait.")
         }
-    }
-
-    @Sendable static func conflict(_ text: String) throws -> KeyConflict {
-        guard let conflict = KeyConflict(rawValue: text) else {
-            throw Failure(.usage, "write skip, replace, throttle or debounce.")
-        }
-        return conflict
     }
 
     @Sendable static func header(_ text: String) throws -> Header {
