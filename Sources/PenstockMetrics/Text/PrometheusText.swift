@@ -40,34 +40,21 @@ package struct PrometheusText: Sendable {
         isLeftOut = !taken.isDisjoint(with: own)
         if isLeftOut { return }
         taken.formUnion(own)
-        bytes += "# HELP ".utf8
-        bytes += self.name
-        bytes.append(UInt8(ascii: " "))
-        bytes += help.replacing("\\", with: "\\\\").replacing("\n", with: "\\n").utf8
-        bytes += "\n# TYPE ".utf8
-        bytes += self.name
-        bytes.append(UInt8(ascii: " "))
-        bytes += kind.rawValue.utf8
-        bytes.append(UInt8(ascii: "\n"))
+        let help = help.replacing("\\", with: "\\\\").replacing("\n", with: "\\n")
+        bytes += "# HELP \(name) \(help)\n# TYPE \(name) \(kind.rawValue)\n".utf8
     }
 
     /// Adds the only sample of the family that was begun last.
-    package mutating func sample(_ value: Int) {
-        sample(Labels(), value)
-    }
+    package mutating func sample(_ value: Int) { sample(Labels(), value) }
 
     /// Adds a sample of the family that was begun last.
     package mutating func sample(_ labels: Labels, _ value: Int) {
-        if isLeftOut { return }
-        append(labels)
-        append(value)
+        if !isLeftOut { append(labels, value: String(value)) }
     }
 
     /// Adds a sample of the family that was begun last.
     package mutating func sample(_ labels: Labels, _ value: Double) {
-        if isLeftOut { return }
-        append(labels)
-        append(value)
+        if !isLeftOut { append(labels, value: Self.text(value)) }
     }
 
     /// Adds a histogram of the family that was begun last.
@@ -87,16 +74,14 @@ package struct PrometheusText: Sendable {
             count = count.addingClamped(more)
             bytes += start
             bytes += bound
-            bytes += "} ".utf8
-            append(count)
+            bytes.append(UInt8(ascii: "}"))
+            append(String(count))
         }
-        append(labels, "_sum")
-        append(sum)
-        append(labels, "_count")
-        append(count)
+        append(labels, "_sum", value: Self.text(sum))
+        append(labels, "_count", value: String(count))
     }
 
-    private mutating func append(_ labels: Labels, _ suffix: String = "") {
+    private mutating func append(_ labels: Labels, _ suffix: String = "", value: String) {
         bytes += name
         bytes += suffix.utf8
         if !labels.bytes.isEmpty {
@@ -104,16 +89,12 @@ package struct PrometheusText: Sendable {
             bytes += labels.bytes
             bytes.append(UInt8(ascii: "}"))
         }
+        append(value)
+    }
+
+    private mutating func append(_ value: String) {
         bytes.append(UInt8(ascii: " "))
-    }
-
-    private mutating func append(_ value: Int) {
-        bytes += String(value).utf8
-        bytes.append(UInt8(ascii: "\n"))
-    }
-
-    private mutating func append(_ value: Double) {
-        bytes += Self.text(value).utf8
+        bytes += value.utf8
         bytes.append(UInt8(ascii: "\n"))
     }
 
