@@ -1,6 +1,6 @@
 package import PenstockCore
 package import PenstockFormats
-import PenstockProcesses
+package import PenstockProcesses
 import Synchronization
 
 #if canImport(Glibc)
@@ -75,7 +75,7 @@ package final class MetricsListener: Sendable {
     private func answer(_ connection: StreamSocket, _ text: () -> PrometheusText) {
         let deadline = ContinuousClock.now + Self.timeout
         var head: [UInt8] = []
-        while !Self.isWhole(head) {
+        while !head.contains(Array("\r\n\r\n".utf8)) {
             guard head.count < Self.headBytesMax, ContinuousClock.now < deadline else { return }
             let more = connection.read(Self.headBytesMax - head.count, by: deadline)
             guard !more.isEmpty else { return }
@@ -87,16 +87,11 @@ package final class MetricsListener: Sendable {
                 text().bytes
             }, by: .now + Self.timeout)
     }
-
-    private static func isWhole(_ head: [UInt8]) -> Bool {
-        let end: [UInt8] = Array("\r\n\r\n".utf8)
-        return head.indices.contains { head[$0...].starts(with: end) }
-    }
 }
 
 extension ListenAddress {
     /// The address as sockets have it.
-    fileprivate var place: StreamSocket.Place {
+    package var place: StreamSocket.Place {
         switch self {
         case .port(let host, let port): .port(host: host, port)
         case .unix(let path): .path(path)

@@ -98,14 +98,13 @@ struct Collector: Hashable, Sendable, CustomStringConvertible {
     /// Whether that is all of an answer, by its own word. A collector may keep the connection, though it is asked to close it; without a
     /// word on its length an answer ends with the connection.
     static func isWhole(_ bytes: [UInt8]) -> Bool {
-        let gap: [UInt8] = Array("\r\n\r\n".utf8)
-        guard let end = bytes.indices.first(where: { bytes[$0...].starts(with: gap) }) else { return false }
-        let lines = String(decoding: bytes[..<end], as: UTF8.self).split(whereSeparator: \.isNewline)
+        guard let gap = bytes.firstRange(of: Array("\r\n\r\n".utf8)) else { return false }
+        let lines = String(decoding: bytes[..<gap.lowerBound], as: UTF8.self).split(whereSeparator: \.isNewline)
         let name = "content-length:"
         guard let line = lines.first(where: { $0.lowercased().hasPrefix(name) }),
             let length = Int(line.dropFirst(name.count).filter { !$0.isWhitespace })
         else { return false }
-        return bytes.count - end - gap.count >= length
+        return bytes.count - gap.upperBound >= length
     }
 
     /// What an answer means (https://opentelemetry.io/docs/specs/otlp/#otlphttp-response).

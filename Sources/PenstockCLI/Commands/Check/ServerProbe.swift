@@ -1,5 +1,6 @@
 import PenstockCore
 import PenstockFormats
+import PenstockMetrics
 import PenstockProcesses
 
 /// Asks a server of this machine whether it can do its work.
@@ -23,7 +24,7 @@ struct ServerProbe: Sendable {
     func ask() async throws -> (isReady: Bool, sentence: String) {
         try await SystemThread.run {
             do throws(PenstockError) {
-                let socket = try StreamSocket.connected(to: place, timeout: Self.timeout)
+                let socket = try StreamSocket.connected(to: address.place, timeout: Self.timeout)
                 defer { socket.close() }
                 // Where no token is asked for, the server looks at the host.
                 socket.write(Array("GET /readyz HTTP/1.0\r\nHost: localhost\r\nConnection: close\r\n\r\n".utf8))
@@ -60,12 +61,5 @@ struct ServerProbe: Sendable {
         return (
             status == 200, "the server at \(address) \(status == 200 ? "is ready" : "answers with status \(status)")"
         )
-    }
-
-    private var place: StreamSocket.Place {
-        switch address {
-        case .port(let host, let port): .port(host: host, port)
-        case .unix(let path): .path(path)
-        }
     }
 }
