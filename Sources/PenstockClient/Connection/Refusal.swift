@@ -38,24 +38,18 @@ struct Refusal {
         // The server is about to stop, and has begun nothing.
         case 503 where problem.code == PenstockError.Code.closed.rawValue:
             return PenstockError(.unreachable, "The server at \(url) is about to stop, and nothing was done.")
-        case 403, 413, 400: return PenstockError(code(of: problem) ?? .invalidInput, problem.detail)
-        default: return PenstockError(code(of: problem) ?? .storage, problem.detail)
+        case 403, 413, 400: return PenstockError(code ?? .invalidInput, problem.detail)
+        default: return PenstockError(code ?? .storage, problem.detail)
         }
     }
 
-    /// The problem's code, where it is one of ours.
-    private func code(of problem: Problem) -> PenstockError.Code? {
-        switch problem.code {
-        case PenstockError.Code.invalidInput.rawValue: .invalidInput
-        case PenstockError.Code.readOnly.rawValue: .readOnly
-        case PenstockError.Code.storeMoved.rawValue: .storeMoved
-        case PenstockError.Code.fileReplaced.rawValue: .fileReplaced
-        case PenstockError.Code.busy.rawValue: .busy
-        case PenstockError.Code.diskFull.rawValue: .diskFull
-        case PenstockError.Code.outcomeUnknown.rawValue: .outcomeUnknown
-        case PenstockError.Code.unreachable.rawValue: .unreachable
-        case PenstockError.Code.corrupt.rawValue: .corrupt
-        default: nil
-        }
+    /// The problem's code, where it is one of those that such an answer has.
+    private var code: PenstockError.Code? {
+        let known: Set<PenstockError.Code> = [
+            .invalidInput, .readOnly, .storeMoved, .fileReplaced, .busy, .diskFull, .outcomeUnknown, .unreachable,
+            .corrupt,
+        ]
+        let code = PenstockError.Code(rawValue: problem.code)
+        return known.contains(code) ? code : nil
     }
 }

@@ -94,9 +94,14 @@ final class ServerConnection: Sendable {
             } catch {
                 // Only what changes nothing is cut short, and nobody is to look for a server because of that.
                 if purpose != .changing { try Task.checkCancellation() }
-                if !body.wasSent { throw BrokenConnection.nothingDone.error(at: url, error) }
-                if purpose == .changing { throw BrokenConnection.perhapsDone.error(at: url, error) }
-                if isLast || deadline <= .now() { throw BrokenConnection.nothingDone.error(at: url, error) }
+                let wasSent = body.wasSent
+                if wasSent, purpose == .changing {
+                    throw PenstockError(
+                        .outcomeUnknown,
+                        "The connection to the server at \(url) ended before its answer came: nobody knows whether the call took effect.",
+                        cause: error)
+                }
+                if !wasSent || isLast || deadline <= .now() { throw ConnectFailure(error).error(at: url, error) }
                 isLast = true
             }
         }
