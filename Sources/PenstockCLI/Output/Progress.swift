@@ -1,10 +1,11 @@
 import Penstock
 
-/// A line on standard error that says how far a long input is. Short ones never show it.
-struct Progress {
+/// A line on standard error that says how far a long input, or a copy, is. Short ones never show it.
+@MainActor
+final class Progress {
     private static let quiet = Duration.milliseconds(500)
     private static let interval = Duration.milliseconds(100)
-    private static let barColumns = 24
+    private nonisolated static let barColumns = 24
 
     private let bytesTotal: Int?
     private let isShown: Bool
@@ -13,7 +14,7 @@ struct Progress {
     private var drawn: BootTime?
 
     /// - Parameter bytesTotal: how many bytes the input has, if that is known.
-    init(bytesTotal: Int?, isShown: Bool, time: any TimeSource) {
+    init(bytesTotal: Int? = nil, isShown: Bool, time: any TimeSource) {
         self.bytesTotal = bytesTotal
         self.isShown = isShown
         self.time = time
@@ -21,19 +22,19 @@ struct Progress {
     }
 
     /// Draws the line again, when it is time to.
-    mutating func update(lines: Int, bytes: Int) {
-        draw { [bytesTotal] in Self.text(lines: lines, bytes: bytes, of: bytesTotal, after: $0) }
+    func update(lines: Int, bytes: Int) {
+        draw { Self.text(lines: lines, bytes: bytes, of: bytesTotal, after: $0) }
     }
 
     /// Draws the line of a copy again, when it is time to.
-    mutating func update(_ copied: CopyProgress) {
+    func update(_ copied: CopyProgress) {
         draw { _ in
             let part = copied.total == 0 ? 1 : Double(copied.messages) / Double(copied.total)
             return "\(Self.bar(part))  \(copied.messages) of \(copied.total) messages"
         }
     }
 
-    private mutating func draw(_ text: (_ elapsed: Duration) -> String) {
+    private func draw(_ text: (_ elapsed: Duration) -> String) {
         guard isShown else { return }
         let now = time.boot
         let wait = drawn == nil ? Self.quiet : Self.interval
@@ -43,19 +44,19 @@ struct Progress {
         ErrorOutput.transient(text(elapsed))
     }
 
-    mutating func clear() {
+    func clear() {
         if drawn != nil { ErrorOutput.transient("") }
         drawn = nil
     }
 
-    static func text(lines: Int, bytes: Int, of total: Int?, after elapsed: Duration) -> String {
+    nonisolated static func text(lines: Int, bytes: Int, of total: Int?, after elapsed: Duration) -> String {
         let seconds = max(Double(elapsed.wholeMicroseconds) / 1_000_000, 0.001)
         let rate = "\(lines) lines, \(Int(Double(lines) / seconds)) a second"
         guard let total, total > 0 else { return "\(rate), \(bytes / 1_048_576) MiB" }
         return "\(bar(min(1, Double(bytes) / Double(total))))  \(rate)"
     }
 
-    private static func bar(_ part: Double) -> String {
+    private nonisolated static func bar(_ part: Double) -> String {
         let full = Int(part * Double(barColumns))
         let bar = String(repeating: "#", count: full) + String(repeating: ".", count: barColumns - full)
         return "[\(bar)] \(Int(part * 100)) %"

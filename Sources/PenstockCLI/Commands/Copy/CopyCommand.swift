@@ -79,7 +79,7 @@ struct CopyCommand: AsyncParsableCommand {
         }
         if dryRun { return try await CopyForecast(source: source, target: target, withLog: log).show(outputOptions) }
         let copy = StoreCopy(source: source.title, target: target.title, withLog: log, wait: wait)
-        let line = CopyLine()
+        let line = Progress(isShown: ErrorOutput.isTerminal, time: SystemTime())
         let report = try await source.use { from in
             try await target.use(mayCreate: true) { into in
                 defer { line.clear() }

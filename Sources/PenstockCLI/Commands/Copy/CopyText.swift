@@ -63,15 +63,3 @@ enum CopyText {
             + ". \(source) is closed; `\(Escape.text(StoreCopy.cancellation(of: copy.source)))` says how it is opened again."
     }
 }
-
-/// The line on standard error that says how far a copy is.
-@MainActor
-final class CopyLine {
-    private var progress = Progress(bytesTotal: nil, isShown: ErrorOutput.isTerminal, time: SystemTime())
-
-    nonisolated init() {}
-
-    func update(_ copied: CopyProgress) { progress.update(copied) }
-
-    func clear() { progress.clear() }
-}

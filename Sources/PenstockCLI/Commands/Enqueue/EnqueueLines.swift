@@ -19,7 +19,7 @@ struct EnqueueLines {
     /// - Throws: ``Failure`` that names the line at which it ended, and says what is in line.
     func run() async throws -> EnqueueTally {
         var reader = LineReader(input.descriptor, lineBytesMax: Limits.payloadBytesMax, skipsEmpty: skipsEmpty)
-        var progress = Progress(
+        let progress = Progress(
             bytesTotal: input.descriptor.bytesAhead, isShown: ErrorOutput.isTerminal, time: SystemTime())
         defer { progress.clear() }
         var tally = EnqueueTally()
