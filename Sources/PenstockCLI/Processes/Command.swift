@@ -143,8 +143,6 @@ struct Command: Sendable {
         _ passError: @escaping @Sendable ([UInt8]) async -> Void
     ) async throws -> End? {
         guard group.isLed else { return nil }
-        var options = PlatformOptions()
-        options.processGroupID = group.id
         let input = try PayloadInput.open(payload)
         defer { try? input.close() }
         func began() {
@@ -158,9 +156,7 @@ struct Command: Sendable {
         func passing(of id: Int32) -> ErrorPassing {
             ErrorPassing(clock: clock, isOver: { stop.cause != nil || ChildProcess.hasEnded(id) }, pass: passError)
         }
-        let configuration = Configuration(
-            executable: .path(path), arguments: Arguments(executablePathOverride: name, remainingValues: arguments),
-            environment: .inherited(updating: variables), platformOptions: options)
+        let configuration = configuration(in: group, variables)
         do {
             if let keptBytesMax {
                 let result = try await Subprocess.run(
@@ -201,6 +197,15 @@ struct Command: Sendable {
             guard group.isLed else { return nil }
             throw failure(toStart: error)
         }
+    }
+
+    /// How a process of it is started.
+    func configuration(in group: ProcessGroup, _ variables: [Environment.Key: String?]) -> Configuration {
+        var options = PlatformOptions()
+        options.processGroupID = group.id
+        return Configuration(
+            executable: .path(path), arguments: Arguments(executablePathOverride: name, remainingValues: arguments),
+            environment: .inherited(updating: variables), platformOptions: options)
     }
 
     /// What it means that the library could not start it: a ``Shortage``, or a ``Failure``.

@@ -74,17 +74,12 @@ struct Coprocess: Sendable {
         in group: ProcessGroup, _ input: ChildInput, _ dialogue: Dialogue, _ place: Jobs.Place,
         _ leave: AsyncStream<Never>.Continuation
     ) async throws -> Life? {
-        var options = PlatformOptions()
-        options.processGroupID = group.id
-        let configuration = Configuration(
-            executable: .path(command.path),
-            arguments: Arguments(executablePathOverride: command.name, remainingValues: command.arguments),
-            environment: .inherited(updating: variables), platformOptions: options)
         let hand = Hand()
         do {
             let result = try await Subprocess.run(
-                configuration, input: .fileDescriptor(input.childEnd, closeAfterSpawningProcess: true),
-                output: .sequence, error: .sequence
+                command.configuration(in: group, variables),
+                input: .fileDescriptor(input.childEnd, closeAfterSpawningProcess: true), output: .sequence,
+                error: .sequence
             ) { execution -> String in
                 // If the guardian has ended by now, nobody watches over the process.
                 if !group.isLed { group.killLateComers() }
