@@ -9,13 +9,7 @@ enum CheckState: Int, Comparable, Sendable {
 
     static func < (left: CheckState, right: CheckState) -> Bool { left.rawValue < right.rawValue }
 
-    var word: String {
-        switch self {
-        case .ok: "ok"
-        case .warning: "warning"
-        case .critical: "critical"
-        }
-    }
+    var word: String { "\(self)" }
 
     var shellStatus: ShellStatus {
         switch self {
