@@ -51,8 +51,6 @@ final class ListenerLog: Sendable {
             set { base[metadataKey: key] = newValue }
         }
 
-        func log(event: LogEvent) {
-            if !log.hasFailed.withLock({ $0 }) { base.log(event: event) }
-        }
+        func log(event: LogEvent) { if !log.hasFailed.withLock({ $0 }) { base.log(event: event) } }
     }
 }

@@ -136,7 +136,5 @@ struct Server {
 private struct DashboardService: Service {
     let dashboard: Dashboard
 
-    func run() async throws {
-        await cancelWhenGracefulShutdown { await dashboard.run() }
-    }
+    func run() async throws { await cancelWhenGracefulShutdown { await dashboard.run() } }
 }

@@ -32,9 +32,7 @@ struct ListCommand: AsyncParsableCommand {
     @Option(help: .init("How many at most.", valueName: "count"))
     var limit = 100
 
-    func validate() throws {
-        try Bounds.check(limit, 1...Limits.rowsMax, "--limit")
-    }
+    func validate() throws { try Bounds.check(limit, 1...Limits.rowsMax, "--limit") }
 
     @MainActor func run() async throws {
         var query = stretch.query(of: queue, states: [.pending, .scheduled, .blocked, .ready, .leased], limit: limit)

@@ -65,9 +65,7 @@ struct InputFile {
         }
     }
 
-    func close() {
-        if descriptor != .standardInput { _ = systemClose(descriptor.number) }
-    }
+    func close() { if descriptor != .standardInput { _ = systemClose(descriptor.number) } }
 }
 
 /// The system's call, which a method of its name hides.

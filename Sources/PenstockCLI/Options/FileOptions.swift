@@ -26,9 +26,7 @@ package struct FileOptions: ParsableArguments {
         }
     }
 
-    package var file: StoreFile {
-        StoreFile(path: path ?? Self.defaultPath)
-    }
+    package var file: StoreFile { StoreFile(path: path ?? Self.defaultPath) }
 
     /// The path that arguments name which are not parsed yet.
     static func path(in arguments: [String]) -> String { value(of: "--db", in: arguments) ?? defaultPath }

@@ -19,9 +19,7 @@ struct StretchOptions: ParsableArguments {
         completion: .list(MessageState.allCases.map(\.rawValue)), transform: Values.states)
     var state: Set<MessageState>?
 
-    func validate() throws {
-        try Bounds.check(last, 1...Limits.rowsMax, "--last")
-    }
+    func validate() throws { try Bounds.check(last, 1...Limits.rowsMax, "--last") }
 
     /// Asks for the stretch of `queue`.
     ///
@@ -34,7 +32,5 @@ struct StretchOptions: ParsableArguments {
             end: last == nil ? .first : .last, limit: last ?? limit)
     }
 
-    var isEmpty: Bool {
-        from == nil && since == nil && last == nil && state == nil
-    }
+    var isEmpty: Bool { from == nil && since == nil && last == nil && state == nil }
 }

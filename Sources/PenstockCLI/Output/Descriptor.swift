@@ -6,9 +6,7 @@ package struct Descriptor: Hashable, Sendable {
 
     let number: Int32
 
-    init(_ number: Int32) {
-        self.number = number
-    }
+    init(_ number: Int32) { self.number = number }
 
     var isTerminal: Bool { isatty(number) == 1 }
 
@@ -61,9 +59,7 @@ package struct Descriptor: Hashable, Sendable {
         }
     }
 
-    var isReadable: Bool {
-        wait(for: Int16(POLLIN), milliseconds: 0)
-    }
+    var isReadable: Bool { wait(for: Int16(POLLIN), milliseconds: 0) }
 
     /// Whether it was opened to be written. What stands in for a closed descriptor was not.
     var isForWriting: Bool {

@@ -90,12 +90,8 @@ enum ErrorOutput {
 
 extension Failure {
     /// Says what is wrong. Whatever the message quotes cannot break its line, and what it says to type can be typed.
-    func say() {
-        ErrorOutput.say(message, .error)
-    }
+    func say() { ErrorOutput.say(message, .error) }
 
     /// The line for a process in which nothing runs yet.
-    var line: String {
-        "penstock: \(Escape.line(message))"
-    }
+    var line: String { "penstock: \(Escape.line(message))" }
 }

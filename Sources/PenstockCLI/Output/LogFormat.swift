@@ -17,9 +17,7 @@ package enum LogFormat: String, CaseIterable, Sendable, ExpressibleByArgument {
     static var isJSON: Bool { isJSONInForce.load(ordering: .relaxed) }
 
     /// Has this process write in this form from now on.
-    package func use() {
-        Self.isJSONInForce.store(self == .json, ordering: .relaxed)
-    }
+    package func use() { Self.isJSONInForce.store(self == .json, ordering: .relaxed) }
 
     /// What happened, as an object: `time`, `level`, `message`, and in `metadata` what belongs to it.
     static func line(_ message: String, _ level: Logger.Level, _ metadata: [(String, String)] = []) -> String {

@@ -9,9 +9,7 @@ final class Output {
     private var pending: [UInt8] = []
     private static let pendingBytesMax = 64 * 1024
 
-    init(_ descriptor: Descriptor = .standardOutput) {
-        self.descriptor = descriptor
-    }
+    init(_ descriptor: Descriptor = .standardOutput) { self.descriptor = descriptor }
 
     var isTerminal: Bool { descriptor.isTerminal }
 
@@ -27,9 +25,7 @@ final class Output {
         try flushIfLarge()
     }
 
-    func table(_ table: Table) throws(Failure) {
-        for line in table.lines { try self.line(line) }
-    }
+    func table(_ table: Table) throws(Failure) { for line in table.lines { try self.line(line) } }
 
     func raw(_ bytes: some Sequence<UInt8>) throws(Failure) {
         pending += bytes

@@ -17,17 +17,13 @@ struct Table {
             Column(title: title, alignment: .left, widthMax: widthMax)
         }
 
-        static func number(_ title: String) -> Column {
-            Column(title: title, alignment: .right)
-        }
+        static func number(_ title: String) -> Column { Column(title: title, alignment: .right) }
     }
 
     private let columns: [Column]
     private var rows: [[String]] = []
 
-    init(_ columns: [Column]) {
-        self.columns = columns
-    }
+    init(_ columns: [Column]) { self.columns = columns }
 
     var isEmpty: Bool { rows.isEmpty }
 

@@ -6,9 +6,7 @@ struct ErrorTail: Sendable {
     private var bytes: [UInt8] = []
     private var isCut = false
 
-    init(bytesMax: Int) {
-        self.bytesMax = bytesMax
-    }
+    init(bytesMax: Int) { self.bytesMax = bytesMax }
 
     mutating func append(_ more: [UInt8]) {
         isCut = isCut || bytes.count + more.count > bytesMax

@@ -12,9 +12,7 @@ struct KeptOutput: OutputGathering, Hashable {
     private(set) var bytes: [UInt8] = []
     private(set) var isTooLong = false
 
-    init(bytesMax: Int) {
-        self.bytesMax = bytesMax
-    }
+    init(bytesMax: Int) { self.bytesMax = bytesMax }
 
     mutating func append(_ more: [UInt8]) {
         if !isTooLong, more.count <= bytesMax - bytes.count {

@@ -16,14 +16,10 @@ final class ProcessGroup: Sendable {
 
     private let state = Mutex(State.standing)
 
-    init(id: Int32) {
-        self.id = id
-    }
+    init(id: Int32) { self.id = id }
 
     /// Whether its leader runs, and will go on to.
-    var isLed: Bool {
-        state.withLock { $0 == .standing && !ChildProcess.hasEnded(id) }
-    }
+    var isLed: Bool { state.withLock { $0 == .standing && !ChildProcess.hasEnded(id) } }
 
     func terminate() {
         state.withLock { state in
@@ -50,9 +46,7 @@ final class ProcessGroup: Sendable {
 
     /// Kills what joined the group after its end. Only a caller that holds a child in it that was not waited for may do this:
     /// while there is one, the number is this group's.
-    func killLateComers() {
-        _ = systemKill(-id, SIGKILL)
-    }
+    func killLateComers() { _ = systemKill(-id, SIGKILL) }
 }
 
 /// The system's `kill`, which a method of that name hides.

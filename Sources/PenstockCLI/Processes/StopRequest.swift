@@ -27,9 +27,7 @@ final class StopRequest: Sendable {
     }
 
     /// Returns `true` once the request is made, and `false` when the task was cancelled first.
-    func wait() async -> Bool {
-        (try? await made.wait()) != nil
-    }
+    func wait() async -> Bool { (try? await made.wait()) != nil }
 
     /// As ``wait()``, for `limit` at most.
     ///

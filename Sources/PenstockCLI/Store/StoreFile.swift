@@ -58,9 +58,7 @@ package struct StoreFile: Sendable {
     private static let socketPathEnd = 104
 
     /// Whether there is a file. Of what an address leads to it is not known before it is opened.
-    var exists: Bool {
-        kind != .file || access(path, F_OK) == 0
-    }
+    var exists: Bool { kind != .file || access(path, F_OK) == 0 }
 
     /// Throws when there is none. Of one whose log is left the store says more.
     func refuseMissing() throws(Failure) {

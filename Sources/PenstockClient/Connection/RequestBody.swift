@@ -12,9 +12,7 @@ struct RequestBody: RandomAccessCollection, Sendable {
     private let bytes: [UInt8]
     private let mark = Mark()
 
-    init(_ bytes: [UInt8]) {
-        self.bytes = bytes
-    }
+    init(_ bytes: [UInt8]) { self.bytes = bytes }
 
     /// Whether they may be on their way.
     var wasSent: Bool { mark.isSet.load(ordering: .acquiring) }

@@ -17,9 +17,7 @@ final class HeldLeases: Sendable {
     private let state = Mutex(State())
     private let time: any TimeSource
 
-    init(time: any TimeSource) {
-        self.time = time
-    }
+    init(time: any TimeSource) { self.time = time }
 
     var count: Int { state.withLock { $0.ends.count } }
 

@@ -5,17 +5,11 @@ package struct MemberKey: CodingKey {
     package var stringValue: String
     package var intValue: Int? { nil }
 
-    package init(_ name: String) {
-        stringValue = name
-    }
+    package init(_ name: String) { stringValue = name }
 
-    package init?(stringValue: String) {
-        self.init(stringValue)
-    }
+    package init?(stringValue: String) { self.init(stringValue) }
 
-    package init?(intValue: Int) {
-        nil
-    }
+    package init?(intValue: Int) { nil }
 }
 
 /// The members of a JSON object, which has no others than it may.

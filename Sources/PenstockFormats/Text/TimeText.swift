@@ -69,9 +69,7 @@ package enum TimeText {
 private struct Scan {
     private var rest: Substring.UTF8View
 
-    init(_ text: String) {
-        rest = text[...].utf8
-    }
+    init(_ text: String) { rest = text[...].utf8 }
 
     mutating func moment() -> Timestamp? {
         guard let year = number(4), take("-"), let month = number(2), take("-"), let day = number(2) else { return nil }

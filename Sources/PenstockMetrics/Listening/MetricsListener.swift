@@ -104,7 +104,5 @@ extension ListenAddress {
 }
 
 extension StreamSocket.Place {
-    fileprivate var isPort: Bool {
-        if case .port = self { true } else { false }
-    }
+    fileprivate var isPort: Bool { if case .port = self { true } else { false } }
 }

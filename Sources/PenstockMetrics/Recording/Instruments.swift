@@ -29,9 +29,7 @@ final class NumberInstrument: MeterHandler, RecorderHandler, FloatingPointCounte
     private let number: Mutex<Double?>
 
     /// - Parameter number: what it begins with; `nil`: nothing is known before the first value, and nothing is not known to be none.
-    init(from number: Double?) {
-        self.number = Mutex(number)
-    }
+    init(from number: Double?) { self.number = Mutex(number) }
 
     var hasValue: Bool { number.withLock { $0 != nil } }
 

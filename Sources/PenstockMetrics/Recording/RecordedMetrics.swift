@@ -23,9 +23,7 @@ public final class RecordedMetrics: MetricsFactory, Sendable {
         self.init(timerBuckets: .ofMessages)
     }
 
-    package init(timerBuckets: Buckets) {
-        self.timerBuckets = timerBuckets
-    }
+    package init(timerBuckets: Buckets) { self.timerBuckets = timerBuckets }
 
     /// Everything that was recorded, as the text format 0.0.4 of Prometheus, whose content type is
     /// `text/plain; version=0.0.4; charset=utf-8`.

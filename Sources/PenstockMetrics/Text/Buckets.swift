@@ -12,9 +12,7 @@ package struct Buckets: Sendable {
         labels = (bounds.map(PrometheusText.text) + ["+Inf"]).map { Labels(["le": $0]).bytes }
     }
 
-    func index(of value: Double) -> Int {
-        bounds.firstIndex { value <= $0 } ?? bounds.count
-    }
+    func index(of value: Double) -> Int { bounds.firstIndex { value <= $0 } ?? bounds.count }
 
     /// Those by which the store itself counts how long messages wait and are worked, in seconds.
     package static let ofMessages = Buckets(LatencyHistogram.bounds.map { $0 / .seconds(1) })

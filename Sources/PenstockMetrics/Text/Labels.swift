@@ -3,9 +3,7 @@ package struct Labels: Hashable, Sendable {
     let bytes: [UInt8]
 
     /// No label: the family has one series.
-    package init() {
-        bytes = []
-    }
+    package init() { bytes = [] }
 
     /// - Parameter pairs: names, which are ASCII letters, digits and underscores, and values, which are any text.
     package init(_ pairs: KeyValuePairs<String, String>) {
@@ -30,9 +28,7 @@ package struct Labels: Hashable, Sendable {
         self.bytes = bytes
     }
 
-    private init(bytes: [UInt8]) {
-        self.bytes = bytes
-    }
+    private init(bytes: [UInt8]) { self.bytes = bytes }
 
     func adding(_ name: String, _ value: String) -> Labels {
         let more = Labels([name: value]).bytes

@@ -49,7 +49,5 @@ struct Batch {
             ]))
     }
 
-    var json: JSONValue {
-        .object(["Successful": .array(successful), "Failed": .array(failed)])
-    }
+    var json: JSONValue { .object(["Successful": .array(successful), "Failed": .array(failed)]) }
 }

@@ -33,9 +33,7 @@ package struct SQS: RouterMiddleware {
     }
 
     /// Adds the face to the routes, behind whatever middleware they have by then.
-    package func add(to router: Router<ServerContext>) {
-        router.add(middleware: self)
-    }
+    package func add(to router: Router<ServerContext>) { router.add(middleware: self) }
 
     /// Whether a request is one of a client of Amazon SQS, which shows by its signature who makes it.
     package static func isAskedFor(_ request: Request) -> Bool {

@@ -16,9 +16,7 @@ struct Signature {
 
     private let request: Request
 
-    init(_ request: Request) {
-        self.request = request
-    }
+    init(_ request: Request) { self.request = request }
 
     /// The region for which a request is signed, if it is, and if it can be one.
     static func region(of request: Request) -> String? {

@@ -43,9 +43,7 @@ final class SpanExporter: Sendable {
         }
 
         /// Has it go on at once, if there is reason to.
-        func hurry() {
-            if isRetrying ? queue.isStopped : queue.isUrgent { pause?.cancel() }
-        }
+        func hurry() { if isRetrying ? queue.isStopped : queue.isUrgent { pause?.cancel() } }
     }
 
     private let configuration: TracingConfiguration

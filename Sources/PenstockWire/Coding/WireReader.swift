@@ -21,9 +21,7 @@ package struct WireReader {
     package mutating func callAsFunction<Value: WireValue>() throws -> Value { try Value(from: &self) }
 
     /// Throws when there is something behind the last value.
-    package func end() throws(PenstockError) {
-        if left > 0 { throw .noWireValue }
-    }
+    package func end() throws(PenstockError) { if left > 0 { throw .noWireValue } }
 
     var left: Int { bytes.count - position }
 

@@ -21,9 +21,7 @@ struct DeadRedriveCommand: AsyncParsableCommand {
     @OptionGroup var selection: SelectionOptions
     @OptionGroup var likeOption: LikeOption
 
-    func validate() throws {
-        try likeOption.validate(with: selection)
-    }
+    func validate() throws { try likeOption.validate(with: selection) }
 
     @MainActor func run() async throws {
         try await selection.apply(
@@ -80,9 +78,7 @@ struct DeadDiscardCommand: AsyncParsableCommand {
     @OptionGroup var selection: SelectionOptions
     @OptionGroup var likeOption: LikeOption
 
-    func validate() throws {
-        try likeOption.validate(with: selection)
-    }
+    func validate() throws { try likeOption.validate(with: selection) }
 
     @MainActor func run() async throws {
         try await selection.apply(

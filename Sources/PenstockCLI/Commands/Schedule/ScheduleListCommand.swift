@@ -25,9 +25,7 @@ struct ScheduleListCommand: AsyncParsableCommand {
         transform: { try ScheduleName($0) })
     var after: ScheduleName?
 
-    func validate() throws {
-        try Bounds.check(limit, 1...Int.max, "--limit")
-    }
+    func validate() throws { try Bounds.check(limit, 1...Int.max, "--limit") }
 
     @MainActor func run() async throws {
         let output = Output()

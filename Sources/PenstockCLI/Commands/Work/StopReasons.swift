@@ -31,7 +31,5 @@ struct StopReasons: Sendable {
         }
     }
 
-    func add(_ reason: StopReason) {
-        adding.yield(reason)
-    }
+    func add(_ reason: StopReason) { adding.yield(reason) }
 }

@@ -96,9 +96,7 @@ final class ChildInput: Sendable {
     }
 
     /// Ends a write where it is. The command reads what was written, and waits for the rest.
-    func giveUp() {
-        state.withLock { $0.isGivenUp = true }
-    }
+    func giveUp() { state.withLock { $0.isGivenUp = true } }
 
     /// The command reads what was written, and then the end.
     func close() {

@@ -156,7 +156,5 @@ struct Coprocess: Sendable {
 private struct Listener: OutputGathering {
     let dialogue: Dialogue
 
-    func append(_ more: [UInt8]) {
-        more.withUnsafeBytes { dialogue.received($0) }
-    }
+    func append(_ more: [UInt8]) { more.withUnsafeBytes { dialogue.received($0) } }
 }

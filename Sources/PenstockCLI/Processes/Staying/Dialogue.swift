@@ -138,7 +138,5 @@ extension Dialogue.End {
     }
 
     /// Whether the process cannot be left to end by itself.
-    var isBreach: Bool {
-        if case .stopped = self { true } else { spoilsAnswer }
-    }
+    var isBreach: Bool { if case .stopped = self { true } else { spoilsAnswer } }
 }

@@ -89,9 +89,7 @@ struct AnswerReader: Sendable {
     /// Whether nothing is left that no answer has taken.
     var isEmpty: Bool { bytes.isEmpty }
 
-    mutating func append(_ more: UnsafeRawBufferPointer) {
-        bytes.append(contentsOf: more)
-    }
+    mutating func append(_ more: UnsafeRawBufferPointer) { bytes.append(contentsOf: more) }
 
     /// The next answer, once all of it is there.
     mutating func next() throws(TooLong) -> Answer? {

@@ -192,9 +192,7 @@ final class Jobs: Sendable {
     }
 
     /// Lets processes answer what they have. What waits for one is given back, and so is what nobody has read; none is started for it.
-    func drain() {
-        end(.unworked(.grace)) { $0.isDraining = true }
-    }
+    func drain() { end(.unworked(.grace)) { $0.isDraining = true } }
 
     /// Stops every process, and gives back what waits for one.
     func stop(_ cause: StopRequest.Cause) {
@@ -204,9 +202,7 @@ final class Jobs: Sendable {
     }
 
     /// There can be no process any more: what waits for one, and what comes, is told so.
-    func fail(_ failure: Failure) {
-        end(.failed(failure)) { $0.failure = $0.failure ?? failure }
-    }
+    func fail(_ failure: Failure) { end(.failed(failure)) { $0.failure = $0.failure ?? failure } }
 
     private func end(_ reply: Reply, _ note: (inout State) -> Void) {
         let (replies, waiters) = state.withLock { state in
@@ -220,7 +216,5 @@ final class Jobs: Sendable {
     }
 
     /// Whether processes are still to be started.
-    var isOpen: Bool {
-        state.withLock { !$0.isOver && $0.refusal == nil || !$0.waiting.isEmpty }
-    }
+    var isOpen: Bool { state.withLock { !$0.isOver && $0.refusal == nil || !$0.waiting.isEmpty } }
 }
