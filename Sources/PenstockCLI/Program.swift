@@ -12,38 +12,6 @@ public enum Program {
         main(PenstockCommand.self, parsing: parsed)
     }
 
-    /// Runs the same commands for stores at servers as well.
-    ///
-    /// - Parameter openServer: opens the store at the address that `--db` or PENSTOCK_DB names.
-    package static func main(openServer: @escaping ServerStores.Opener) -> Never {
-        ServerStores.use(.server, openServer)
-        main()
-    }
-
-    /// Runs the same commands for stores in PostgreSQL databases as well.
-    ///
-    /// - Parameters:
-    ///   - openDatabase: opens the store at the address that `--db` or PENSTOCK_DB names. One that is opened to be read is neither made
-    ///     nor changed.
-    ///   - migrate: brings the tables there up to date.
-    ///   - inspect: looks for what is wrong there.
-    package static func main(
-        openDatabase: @escaping ServerStores.Opener, migrate: @escaping ServerStores.Migrator,
-        inspect: @escaping ServerStores.Inspector
-    ) -> Never {
-        ServerStores.use(.database, openDatabase, migrator: migrate, inspector: inspect)
-        main()
-    }
-
-    /// Runs another program for stores in PostgreSQL databases as well; see ``main(_:)``.
-    package static func main(
-        _ root: (some AsyncParsableCommand).Type, openDatabase: @escaping ServerStores.Opener,
-        inspect: @escaping ServerStores.Inspector
-    ) -> Never {
-        ServerStores.use(.database, openDatabase, inspector: inspect)
-        main(root)
-    }
-
     /// Runs another program that is called as this one is: it reads the same environment, and ends with the same statuses.
     ///
     /// - Parameter root: its only command.

@@ -4,8 +4,9 @@ import PenstockServer
 
 @main struct Main {
     static func main() {
-        Program.main(
-            ServerCommand.self, openDatabase: { url, options in try await .open(postgres: url, options: options) },
-            inspect: { url, stuckAfter in try await PostgresStore.inspectHealth(url: url, stuckAfter: stuckAfter) })
+        ServerStores.use(
+            .database, { url, options in try await .open(postgres: url, options: options) },
+            inspector: { url, stuckAfter in try await PostgresStore.inspectHealth(url: url, stuckAfter: stuckAfter) })
+        Program.main(ServerCommand.self)
     }
 }

@@ -3,6 +3,7 @@ import PenstockClient
 
 @main struct Main {
     static func main() {
-        Program.main { url, options in try await .open(url: url, options: options) }
+        ServerStores.use(.server, { url, options in try await .open(url: url, options: options) })
+        Program.main()
     }
 }

@@ -3,6 +3,7 @@ import Synchronization
 
 /// How this program opens a store that is no file, if it can: `penstock` cannot, and becomes the program that can.
 package enum ServerStores {
+    /// Opens the store at the address that `--db` or PENSTOCK_DB names. One that is opened to be read is neither made nor changed.
     package typealias Opener = @Sendable (_ url: String, PenstockStore.Options) async throws -> PenstockStore
     /// Brings the tables at an address to the program's schema, and says which steps that took.
     package typealias Migrator = @Sendable (_ url: String) async throws -> [String]
@@ -18,8 +19,8 @@ package enum ServerStores {
 
     private static let known = Mutex(Known())
 
-    /// From now on stores of this kind are opened so.
-    static func use(
+    /// From now on stores of this kind are opened so. To be called before ``Program/main()``.
+    package static func use(
         _ kind: StoreAddress.Kind, _ opener: @escaping Opener, migrator: Migrator? = nil, inspector: Inspector? = nil
     ) {
         known.withLock { known in

@@ -1,8 +1,8 @@
 import PenstockCore
 
 /// What `--db` or PENSTOCK_DB says: the path of a file, or the address of a server or a database.
-enum StoreAddress {
-    enum Kind: Sendable {
+package enum StoreAddress {
+    package enum Kind: Sendable {
         case file
         /// A server of Penstock's.
         case server
