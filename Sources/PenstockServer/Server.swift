@@ -63,16 +63,12 @@ struct Server {
         }
         // Services are told to stop the last one first: when open pages are told no more, listeners have no streams to wait for.
         services.append(.init(service: DashboardService(dashboard: dashboard)))
-        let upkeep =
-            !keepsUp
-            ? []
-            : [
-                ServiceGroupConfiguration.ServiceConfiguration(
-                    service: Upkeep(store: store, isReadOnly: isReadOnly),
-                    failureTerminationBehavior: .gracefullyShutdownGroup)
-            ]
+        if keepsUp {
+            let upkeep = Upkeep(store: store, isReadOnly: isReadOnly)
+            services.insert(.init(service: upkeep, failureTerminationBehavior: .gracefullyShutdownGroup), at: 0)
+        }
         var configuration = ServiceGroupConfiguration(
-            services: upkeep + services, gracefulShutdownSignals: gracefulShutdownSignals, logger: logger)
+            services: services, gracefulShutdownSignals: gracefulShutdownSignals, logger: logger)
         configuration.maximumGracefulShutdownDuration = cancelTime
         try await ServiceGroup(configuration: configuration).run()
     }

@@ -21,16 +21,12 @@ package enum LogFormat: String, CaseIterable, Sendable, ExpressibleByArgument {
 
     /// What happened, as an object: `time`, `level`, `message`, and in `metadata` what belongs to it.
     static func line(_ message: String, _ level: Logger.Level, _ metadata: [(String, String)] = []) -> String {
-        var members: [JSONValue.Member] = [
-            .init(key: "time", value: .time(SystemTime().now)),
-            .init(key: "level", value: .string(level.rawValue)),
-            .init(key: "message", value: .string(message)),
-        ]
-        if !metadata.isEmpty {
-            members.append(
-                .init(key: "metadata", value: .object(metadata.map { .init(key: $0.0, value: .string($0.1)) })))
-        }
-        return JSONValue.object(members).text
+        let json = JSONValue.object([
+            "time": .time(SystemTime().now), "level": .string(level.rawValue), "message": .string(message),
+        ])
+        if metadata.isEmpty { return json.text }
+        let facts = metadata.map { JSONValue.Member(key: $0.0, value: .string($0.1)) }
+        return json.adding(["metadata": .object(facts)]).text
     }
 }
 

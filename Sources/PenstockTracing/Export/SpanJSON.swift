@@ -22,35 +22,26 @@ struct SpanJSON: Sendable {
     }
 
     private static func span(_ record: SpanRecord) -> JSONValue {
-        var members = identity(record.identity)
-        if let parent = record.parentID { members.append(.init(key: "parentSpanId", value: .string(parent.text))) }
-        members += [
-            .init(key: "name", value: text(record.name)),
-            .init(key: "kind", value: .integer(number(of: record.kind))),
-            .init(key: "startTimeUnixNano", value: .string(String(record.start))),
-            .init(key: "endTimeUnixNano", value: .string(String(record.end))),
-        ]
+        var json = identity(record.identity)
+        if let parent = record.parentID { json = json.adding(["parentSpanId": .string(parent.text)]) }
+        json = json.adding([
+            "name": text(record.name), "kind": .integer(number(of: record.kind)),
+            "startTimeUnixNano": .string(String(record.start)), "endTimeUnixNano": .string(String(record.end)),
+        ])
         let attributes = attributes(record.attributes)
-        if !attributes.isEmpty { members.append(.init(key: "attributes", value: .array(attributes))) }
-        if !record.events.isEmpty {
-            members.append(.init(key: "events", value: .array(record.events.map(event))))
-        }
+        if !attributes.isEmpty { json = json.adding(["attributes": .array(attributes)]) }
+        if !record.events.isEmpty { json = json.adding(["events": .array(record.events.map(event))]) }
         let links = record.links.compactMap(link)
-        if !links.isEmpty { members.append(.init(key: "links", value: .array(links))) }
-        if let status = record.status {
-            members.append(.init(key: "status", value: self.status(status)))
-        }
-        return .object(members)
+        if !links.isEmpty { json = json.adding(["links": .array(links)]) }
+        return record.status.map { json.adding(["status": status($0)]) } ?? json
     }
 
-    private static func identity(_ span: SpanIdentity) -> [JSONValue.Member] {
-        var members: [JSONValue.Member] = [
-            .init(key: "traceId", value: .string(span.traceID.text)),
-            .init(key: "spanId", value: .string(span.spanID.text)),
-            .init(key: "flags", value: .integer(span.isSampled ? 1 : 0)),
-        ]
-        if let state = span.state { members.append(.init(key: "traceState", value: .string(state))) }
-        return members
+    private static func identity(_ span: SpanIdentity) -> JSONValue {
+        let json = JSONValue.object([
+            "traceId": .string(span.traceID.text), "spanId": .string(span.spanID.text),
+            "flags": .integer(span.isSampled ? 1 : 0),
+        ])
+        return span.state.map { json.adding(["traceState": .string($0)]) } ?? json
     }
 
     private static func number(of kind: SpanKind) -> Int {
@@ -74,8 +65,7 @@ struct SpanJSON: Sendable {
     private static func link(_ link: SpanLink) -> JSONValue? {
         guard let span = link.context.span else { return nil }
         let attributes = attributes(link.attributes)
-        return .object(
-            identity(span) + (attributes.isEmpty ? [] : [.init(key: "attributes", value: .array(attributes))]))
+        return attributes.isEmpty ? identity(span) : identity(span).adding(["attributes": .array(attributes)])
     }
 
     private static func status(_ status: SpanStatus) -> JSONValue {

@@ -106,10 +106,7 @@ struct CopyCommand: AsyncParsableCommand {
                 "\(name) takes messages; it was not being copied."
             }
         try Output().answer(
-            sentence,
-            .object([
-                .init(key: "source", value: .string(source.title)), .init(key: "cancelled", value: .bool(place != nil)),
-            ]),
+            sentence, .object(["source": .string(source.title), "cancelled": .bool(place != nil)]),
             isJSON: outputOptions.isJSON, isChange: place != nil)
     }
 

@@ -41,10 +41,7 @@ enum CopyText {
             queues.map { queue in
                 let counts = states.filter { queue.counts[$0, default: 0] > 0 }
                     .map { JSONValue.Member(key: $0.rawValue, value: .integer(queue.counts[$0, default: 0])) }
-                return .object([
-                    .init(key: "queue", value: .string(queue.name.text)),
-                    .init(key: "messages", value: .object(counts)),
-                ])
+                return .object(["queue": .string(queue.name.text), "messages": .object(counts)])
             })
     }
 

@@ -29,11 +29,7 @@ struct OneGroupOptions: ParsableArguments {
             try await body(try await store.queue(queue.text, create: false))
             try Output().answer(
                 "Group \(Escape.text(key)) of \(Escape.text(queue.text)) \(verb).",
-                .object([
-                    JSONValue.Member(key: "queue", value: .string(queue.text)),
-                    JSONValue.Member(key: "group", value: .string(key)),
-                    JSONValue.Member(key: member.key, value: member.value),
-                ]),
+                .object(["queue": .string(queue.text), "group": .string(key), member.key: member.value]),
                 isJSON: queueOptions.outputOptions.isJSON)
         }
     }
