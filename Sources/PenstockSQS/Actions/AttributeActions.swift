@@ -45,10 +45,9 @@ extension Call {
             if policy.retry.attemptsMax == count { return }
             var changed = policy
             changed.retry.attemptsMax = count
-            do { return try await store.configure(queue, .set(changed, replacing: policy)) } catch let error
-                as PenstockError
-                where error.code == .policyChanged
-            {
+            do {
+                return try await store.configure(queue, .set(changed, replacing: policy))
+            } catch let error as PenstockError where error.code == .policyChanged {
                 try Task.checkCancellation()
             }
         }

@@ -36,9 +36,9 @@ extension Call {
                 groups: isFifo ? .fifo(onDead: .next) : nil)
             // The attributes come after it. Between the two, and after a crash there, it is a queue of which nobody has said
             // anything, and the same call says it.
-            do { try await store.configure(name, .create(policy, ifAbsent: true)) } catch let error as PenstockError
-                where error.code == .queueDeleting
-            {
+            do {
+                try await store.configure(name, .create(policy, ifAbsent: true))
+            } catch let error as PenstockError where error.code == .queueDeleting {
                 // Its deletion goes on, or was broken off and can be asked for again; the store says which.
                 throw Refusal("QueueDeletedRecently", error.message)
             }

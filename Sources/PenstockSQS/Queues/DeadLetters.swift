@@ -72,9 +72,9 @@ struct DeadLetters {
             copy.uniqueKey = nil
             guard try await enqueue(copy, to: target.name) != nil else { return false }
         }
-        do { _ = try await store.apply(.discard, to: .sequences([letter.sequence])) } catch let error as PenstockError
-            where error.code == .illegalTransition || error.code == .unknownMessage
-        {
+        do {
+            _ = try await store.apply(.discard, to: .sequences([letter.sequence]))
+        } catch let error as PenstockError where error.code == .illegalTransition || error.code == .unknownMessage {
             // Somebody has put it back in line meanwhile: it is worked there as well as here.
         }
         return true

@@ -63,9 +63,9 @@ final class QueueDirectory: Sendable {
     func find(_ queue: QueueName) async throws -> QueueSettings? {
         let now = time.boot
         let status: StoreStatus
-        do { status = try await store.status(of: queue) } catch let error as PenstockError
-            where error.code == .unknownQueue
-        {
+        do {
+            status = try await store.status(of: queue)
+        } catch let error as PenstockError where error.code == .unknownQueue {
             forget(queue)
             return nil
         }
