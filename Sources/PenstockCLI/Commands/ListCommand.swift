@@ -16,8 +16,7 @@ struct ListCommand: AsyncParsableCommand {
             Without --state: pending,scheduled,blocked,ready,leased.
             """)
 
-    @OptionGroup var fileOptions: FileOptions
-    @OptionGroup var outputOptions: OutputOptions
+    @OptionGroup var storeOptions: StoreOptions
 
     @Argument(help: "Only this queue's.", completion: QueueCompletion.names, transform: Values.queue)
     var queue: QueueName?
@@ -39,7 +38,7 @@ struct ListCommand: AsyncParsableCommand {
         query.group = group
         query.matching = filterOptions.filter
         let listing = Listing(
-            query: query, isJSON: outputOptions.isJSON, table: MessageTables.list(), row: MessageTables.listRow)
-        try await fileOptions.file.look(queue: queue) { try await listing.show(from: $0, on: Output()) }
+            query: query, isJSON: storeOptions.isJSON, table: MessageTables.list(), row: MessageTables.listRow)
+        try await storeOptions.file.look(queue: queue) { try await listing.show(from: $0, on: Output()) }
     }
 }

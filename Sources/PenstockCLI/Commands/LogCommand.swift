@@ -26,7 +26,7 @@ struct LogCommand: AsyncParsableCommand {
 
     @MainActor func run() async throws {
         let output = Output()
-        try await options.fileOptions.file.look(queue: options.queue) { store in
+        try await options.storeOptions.file.look(queue: options.queue) { store in
             let log = try await store.queue(options.queue.text, create: false).log(
                 from: stretch.from, since: stretch.since, last: stretch.last, states: stretch.state, follow: follow)
             var entries = log.makeAsyncIterator()
@@ -60,7 +60,7 @@ struct LogCommand: AsyncParsableCommand {
 
     @MainActor
     private func show(_ record: MessageRecord, on output: Output) throws {
-        if options.outputOptions.isJSON {
+        if options.storeOptions.isJSON {
             try output.line(record.json(withAttempts: true))
         } else {
             try output.line(MessageTables.logLine(record))

@@ -15,8 +15,7 @@ struct PruneCommand: AsyncParsableCommand {
             queue's own: what is not given has no bound. Messages that wait or run are never forgotten.
             """)
 
-    @OptionGroup var fileOptions: FileOptions
-    @OptionGroup var outputOptions: OutputOptions
+    @OptionGroup var storeOptions: StoreOptions
 
     @Argument(help: "Only this queue.", completion: QueueCompletion.names, transform: Values.queue)
     var queue: QueueName?
@@ -36,10 +35,10 @@ struct PruneCommand: AsyncParsableCommand {
     @MainActor func run() async throws {
         let isGiven = retainAge != nil || retainCount != nil || retainDead != nil
         let retention = isGiven ? Retention(age: retainAge, count: retainCount, deadAge: retainDead) : nil
-        try await fileOptions.file.use(queue: queue) { store in
-            if let queue { _ = try await fileOptions.file.queue(queue, in: store) }
+        try await storeOptions.file.use(queue: queue) { store in
+            if let queue { _ = try await storeOptions.file.queue(queue, in: store) }
             try Output().count(
-                try await store.prune(queue: queue, retention: retention), "pruned", isJSON: outputOptions.isJSON)
+                try await store.prune(queue: queue, retention: retention), "pruned", isJSON: storeOptions.isJSON)
         }
     }
 }

@@ -16,8 +16,7 @@ struct ReplayCommand: AsyncParsableCommand {
             and --state is needed; --from 1 is everything that retention has left.
             """)
 
-    @OptionGroup var fileOptions: FileOptions
-    @OptionGroup var outputOptions: OutputOptions
+    @OptionGroup var storeOptions: StoreOptions
 
     @Argument(help: "The queue whose history it is.", completion: QueueCompletion.names, transform: Values.queue)
     var queue: QueueName
@@ -42,24 +41,24 @@ struct ReplayCommand: AsyncParsableCommand {
     @MainActor func run() async throws {
         let query = stretch.query(of: queue, states: Set(MessageState.allCases.filter(\.isFinished)), limit: 1)
         if dryRun {
-            try await fileOptions.file.look(queue: queue) { try await replay(query, in: $0) }
+            try await storeOptions.file.look(queue: queue) { try await replay(query, in: $0) }
         } else {
-            try await fileOptions.file.use(queue: queue) { try await replay(query, in: $0) }
+            try await storeOptions.file.use(queue: queue) { try await replay(query, in: $0) }
         }
     }
 
     @MainActor
     private func replay(_ query: MessageQuery, in store: PenstockStore) async throws {
         // Said now, and not when the first message is found to have nowhere to go.
-        if let into { _ = try await fileOptions.file.queue(into, in: store) }
+        if let into { _ = try await storeOptions.file.queue(into, in: store) }
         let count = try await store.replay(query, into: into, dryRun: dryRun)
         let output = Output()
         if dryRun {
             try output.count(
                 count, "wouldReplay", addition: CountAddition(phrase: "would be replayed"),
-                isJSON: outputOptions.isJSON, isChange: false)
+                isJSON: storeOptions.isJSON, isChange: false)
         } else {
-            try output.count(count, "replayed", isJSON: outputOptions.isJSON)
+            try output.count(count, "replayed", isJSON: storeOptions.isJSON)
         }
     }
 }

@@ -12,18 +12,17 @@ struct RetryCommand: AsyncParsableCommand {
             All are put back or none. For all dead letters of a queue: penstock dead redrive --queue QUEUE.
             """)
 
-    @OptionGroup var fileOptions: FileOptions
-    @OptionGroup var outputOptions: OutputOptions
+    @OptionGroup var storeOptions: StoreOptions
 
     @Argument(help: .init("The messages' sequence numbers.", valueName: "sequence"), transform: Values.sequence)
     var sequences: [SequenceNumber]
 
     @MainActor func run() async throws {
-        try await fileOptions.file.use { store in
+        try await storeOptions.file.use { store in
             try Output().count(
                 try await store.redrive(.sequences(sequences)), "redriven",
                 addition: CountAddition(phrase: "put back in line"),
-                isJSON: outputOptions.isJSON)
+                isJSON: storeOptions.isJSON)
         }
     }
 }

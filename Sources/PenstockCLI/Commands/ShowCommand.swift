@@ -17,8 +17,7 @@ struct ShowCommand: AsyncParsableCommand {
             --payload and --result write bytes as they are.
             """)
 
-    @OptionGroup var fileOptions: FileOptions
-    @OptionGroup var outputOptions: OutputOptions
+    @OptionGroup var storeOptions: StoreOptions
 
     @Argument(help: .init("The messages' sequence numbers.", valueName: "sequence"), transform: Values.sequence)
     var sequences: [SequenceNumber]
@@ -33,7 +32,7 @@ struct ShowCommand: AsyncParsableCommand {
         if payload && result { throw ValidationError("--payload and --result exclude each other.") }
         for (name, isGiven) in [("--payload", payload), ("--result", result)] where isGiven {
             if sequences.count > 1 { throw ValidationError("\(name) is for one message.") }
-            if outputOptions.isJSON { throw ValidationError("\(name) and --json exclude each other.") }
+            if storeOptions.isJSON { throw ValidationError("\(name) and --json exclude each other.") }
         }
     }
 
@@ -47,14 +46,14 @@ struct ShowCommand: AsyncParsableCommand {
 
     @MainActor func run() async throws {
         let output = Output()
-        try await fileOptions.file.look { store in
+        try await storeOptions.file.look { store in
             for (index, sequence) in sequences.enumerated() {
                 let record = try await store.message(sequence)
                 if result {
                     try output.raw(try await self.result(of: sequence, in: store))
                 } else if payload {
                     try output.raw(record.payload ?? [])
-                } else if outputOptions.isJSON {
+                } else if storeOptions.isJSON {
                     try output.line(record.json(with: try await store.journal(of: sequence)))
                 } else {
                     if index > 0 { try output.line("") }

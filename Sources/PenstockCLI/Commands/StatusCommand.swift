@@ -17,8 +17,7 @@ struct StatusCommand: AsyncParsableCommand {
             to another store, or have moved there.
             """)
 
-    @OptionGroup var fileOptions: FileOptions
-    @OptionGroup var outputOptions: OutputOptions
+    @OptionGroup var storeOptions: StoreOptions
 
     @Argument(help: "Only this queue.", completion: QueueCompletion.names, transform: Values.queue)
     var queue: QueueName?
@@ -38,7 +37,7 @@ struct StatusCommand: AsyncParsableCommand {
 
     @MainActor func run() async throws {
         let output = Output()
-        try await fileOptions.file.look(queue: queue) { store in
+        try await storeOptions.file.look(queue: queue) { store in
             // Ages are by the clock that the store goes by, which may be a server's.
             let time = store.time
             try await show(store.storage.status(of: queue), at: time.now, on: output)
@@ -60,7 +59,7 @@ struct StatusCommand: AsyncParsableCommand {
 
     @MainActor
     private func show(_ status: StoreStatus, at now: Timestamp, on output: Output) throws {
-        if outputOptions.isJSON {
+        if storeOptions.isJSON {
             return try output.line(
                 JSONValue.object([
                     "queues": .array(status.queues.map(\.json)), "workers": .array(status.workers.map(\.json)),

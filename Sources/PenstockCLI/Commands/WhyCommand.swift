@@ -16,19 +16,18 @@ struct WhyCommand: AsyncParsableCommand {
             kinds of messages it takes up. It changes nothing, and no writer waits for it.
             """)
 
-    @OptionGroup var fileOptions: FileOptions
-    @OptionGroup var outputOptions: OutputOptions
+    @OptionGroup var storeOptions: StoreOptions
 
     @Argument(help: .init("The message's sequence number.", valueName: "sequence"), transform: Values.sequence)
     var sequence: SequenceNumber
 
     @MainActor func run() async throws {
         let output = Output()
-        try await fileOptions.file.look { store in
+        try await storeOptions.file.look { store in
             let reason = try await store.waitReason(of: sequence)
             // Asked for with the queue, as whoever may look at the message may look at that.
             let move = try await store.storage.status(of: reason.message.queue).move
-            if outputOptions.isJSON {
+            if storeOptions.isJSON {
                 try output.line(reason.json.adding(move))
             } else {
                 if let move { try output.line(move.line) }

@@ -89,3 +89,12 @@ struct OutputOptions: ParsableArguments {
     @Flag(name: .customLong("json"), help: "Write JSON, one object on a line, instead of text for people.")
     var isJSON = false
 }
+
+/// The store that a command works on, and how its answer is written.
+struct StoreOptions: ParsableArguments {
+    @OptionGroup var fileOptions: FileOptions
+    @OptionGroup var outputOptions: OutputOptions
+
+    var file: StoreFile { fileOptions.file }
+    var isJSON: Bool { outputOptions.isJSON }
+}

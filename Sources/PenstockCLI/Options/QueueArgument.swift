@@ -24,8 +24,7 @@ enum QueueCompletion {
 
 /// The queue that a command is about, and how one that changes it says so.
 struct QueueOptions: ParsableArguments {
-    @OptionGroup var fileOptions: FileOptions
-    @OptionGroup var outputOptions: OutputOptions
+    @OptionGroup var storeOptions: StoreOptions
 
     @Argument(help: "The queue.", completion: QueueCompletion.names, transform: Values.queue)
     var queue: QueueName
@@ -33,9 +32,9 @@ struct QueueOptions: ParsableArguments {
     /// Calls `body` with the queue, and says what that did.
     @MainActor
     func change(_ verb: String, _ body: @MainActor (Queue<[UInt8]>) async throws -> Void) async throws {
-        try await fileOptions.file.use(queue: queue) { store in
+        try await storeOptions.file.use(queue: queue) { store in
             try await body(try await store.queue(queue.text, create: false))
-            try Output().done(verb, queue, isJSON: outputOptions.isJSON)
+            try Output().done(verb, queue, isJSON: storeOptions.isJSON)
         }
     }
 }

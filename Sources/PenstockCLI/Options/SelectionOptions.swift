@@ -4,8 +4,7 @@ import PenstockFormats
 
 /// Messages for a command by hand: some by number, or a queue's.
 struct SelectionOptions: ParsableArguments {
-    @OptionGroup var fileOptions: FileOptions
-    @OptionGroup var outputOptions: OutputOptions
+    @OptionGroup var storeOptions: StoreOptions
 
     @Argument(help: .init("The messages' sequence numbers.", valueName: "sequence"), transform: Values.sequence)
     var sequences: [SequenceNumber] = []
@@ -74,23 +73,23 @@ struct SelectionOptions: ParsableArguments {
         }
     ) async throws {
         if dryRun {
-            try await fileOptions.file.look(queue: queue) { store in
+            try await storeOptions.file.look(queue: queue) { store in
                 let selection = try await selection(in: store, states: states, like: like)
                 try await check(store, selection)
                 let count = try await store.count(selection, for: command)
                 try Output().count(
                     count, verb.wouldKey, addition: CountAddition(phrase: "would be \(verb.done)"),
-                    isJSON: outputOptions.isJSON,
+                    isJSON: storeOptions.isJSON,
                     isChange: false)
             }
         } else {
-            try await fileOptions.file.use(queue: queue) { store in
+            try await storeOptions.file.use(queue: queue) { store in
                 let selection = try await selection(in: store, states: states, like: like)
                 try await check(store, selection)
                 let count = try await store.storage.apply(command, to: selection)
                 try Output().count(
                     count, verb.done, addition: try await addition(store, selection, count),
-                    isJSON: outputOptions.isJSON)
+                    isJSON: storeOptions.isJSON)
             }
         }
     }

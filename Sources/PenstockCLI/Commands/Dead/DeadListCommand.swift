@@ -16,8 +16,7 @@ struct DeadListCommand: AsyncParsableCommand {
             their last error without its numbers. `penstock dead redrive --queue QUEUE --like EXAMPLE` takes those of one line.
             """)
 
-    @OptionGroup var fileOptions: FileOptions
-    @OptionGroup var outputOptions: OutputOptions
+    @OptionGroup var storeOptions: StoreOptions
 
     @Argument(help: "Only this queue's.", completion: QueueCompletion.names, transform: Values.queue)
     var queue: QueueName?
@@ -42,9 +41,9 @@ struct DeadListCommand: AsyncParsableCommand {
 
     @MainActor func run() async throws {
         if byError {
-            return try await fileOptions.file.look(queue: queue) { store in
+            return try await storeOptions.file.look(queue: queue) { store in
                 let page = try await store.deadGroups(DeadGroupQuery(queue: queue))
-                try DeadGroupViews.show(page, limit: limit, isJSON: outputOptions.isJSON, on: Output())
+                try DeadGroupViews.show(page, limit: limit, isJSON: storeOptions.isJSON, on: Output())
             }
         }
         let query = MessageQuery(
@@ -52,7 +51,7 @@ struct DeadListCommand: AsyncParsableCommand {
             after: from.map { SequenceNumber($0.rawValue - 1) }, limit: limit,
             withAttempts: true)
         let listing = Listing(
-            query: query, isJSON: outputOptions.isJSON, table: MessageTables.dead(), row: MessageTables.deadRow)
-        try await fileOptions.file.look(queue: queue) { try await listing.show(from: $0, on: Output()) }
+            query: query, isJSON: storeOptions.isJSON, table: MessageTables.dead(), row: MessageTables.deadRow)
+        try await storeOptions.file.look(queue: queue) { try await listing.show(from: $0, on: Output()) }
     }
 }

@@ -37,8 +37,7 @@ struct EnqueueCommand: AsyncParsableCommand {
             nothing is in line. A message that has the --key already is waited for instead.
             """)
 
-    @OptionGroup var fileOptions: FileOptions
-    @OptionGroup var outputOptions: OutputOptions
+    @OptionGroup var storeOptions: StoreOptions
 
     @Argument(help: "The queue.", completion: QueueCompletion.names, transform: Values.queue)
     var queue: QueueName
@@ -76,7 +75,7 @@ struct EnqueueCommand: AsyncParsableCommand {
         }
         if lines && keyOptions.key != nil { throw ValidationError("--key is for one message, so it excludes --lines.") }
         if wait && lines { throw ValidationError("--wait is for one message, so it excludes --lines.") }
-        if wait && outputOptions.isJSON {
+        if wait && storeOptions.isJSON {
             throw ValidationError("--wait writes what the message gave, byte for byte, so it excludes --json.")
         }
         if skipEmpty && !lines { throw ValidationError("--skip-empty goes with --lines.") }
@@ -88,14 +87,14 @@ struct EnqueueCommand: AsyncParsableCommand {
             try messageOptions.message([]).validate(now: SystemTime().now)
             let input = try InputFile.open(file ?? payload)
             defer { input.close() }
-            try await fileOptions.file.use(mayCreate: create, queue: queue, tracing: CommandTracing()) { store in
+            try await storeOptions.file.use(mayCreate: create, queue: queue, tracing: CommandTracing()) { store in
                 try await enqueueLines(of: input, into: try await store.queue(queue.text, create: create))
             }
         } else {
             let message = messageOptions.message(
                 try InputFile.payload(payload, orOf: file), key: keyOptions.uniqueKey)
             try message.validate(now: SystemTime().now)
-            try await fileOptions.file.use(mayCreate: create, queue: queue, tracing: CommandTracing()) { store in
+            try await storeOptions.file.use(mayCreate: create, queue: queue, tracing: CommandTracing()) { store in
                 // To look the queue up takes a connection more, and the store refuses a message for none all the same.
                 let queue =
                     create ? try await store.queue(queue.text, create: true) : store.queueNotLookedUp(queue)
@@ -123,7 +122,7 @@ struct EnqueueCommand: AsyncParsableCommand {
             "Message \(receipts.map { "\($0.sequence)" }.joined()) is in line, but its number cannot be shown."
         ) { () throws(Failure) in
             for receipt in receipts {
-                if outputOptions.isJSON {
+                if storeOptions.isJSON {
                     try output.line(receipt.json(queue: queue.name))
                 } else {
                     try output.line("\(receipt.sequence)")
@@ -181,7 +180,7 @@ struct EnqueueCommand: AsyncParsableCommand {
             timeout: acceptance.timeout)
         let tally = try await EnqueueLines(input: input, skipsEmpty: skipEmpty, batches: batches).run()
         try Output().answer(
-            tally.sentence, tally.json(queue: queue.name), isJSON: outputOptions.isJSON, isChange: tally.lines > 0)
+            tally.sentence, tally.json(queue: queue.name), isJSON: storeOptions.isJSON, isChange: tally.lines > 0)
     }
 
     /// What there is to say about a receipt beside its number.

@@ -25,12 +25,12 @@ struct OneGroupOptions: ParsableArguments {
         _ body: @MainActor (Queue<[UInt8]>) async throws -> Void
     ) async throws {
         let queue = queueOptions.queue
-        try await queueOptions.fileOptions.file.use(queue: queue) { store in
+        try await queueOptions.storeOptions.file.use(queue: queue) { store in
             try await body(try await store.queue(queue.text, create: false))
             try Output().answer(
                 "Group \(Escape.text(key)) of \(Escape.text(queue.text)) \(verb).",
                 .object(["queue": .string(queue.text), "group": .string(key), member.key: member.value]),
-                isJSON: queueOptions.outputOptions.isJSON)
+                isJSON: queueOptions.storeOptions.isJSON)
         }
     }
 }

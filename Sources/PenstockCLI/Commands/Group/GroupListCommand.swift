@@ -25,12 +25,12 @@ struct GroupListCommand: AsyncParsableCommand {
 
     @MainActor func run() async throws {
         let queue = options.queue
-        try await options.fileOptions.file.look(queue: queue) { store in
+        try await options.storeOptions.file.look(queue: queue) { store in
             let query = GroupQuery(queue: queue, after: after, limit: limit)
             let groups = try await store.storage.groups(query)
             try Output().show(
                 groups.map { $0.json(of: queue) }, or: GroupViews.table(groups).lines,
-                isJSON: options.outputOptions.isJSON)
+                isJSON: options.storeOptions.isJSON)
             guard groups.count == limit, let last = groups.last else { return }
             let more = GroupQuery(queue: queue, after: last.key, limit: 1)
             if try await !store.storage.groups(more).isEmpty {

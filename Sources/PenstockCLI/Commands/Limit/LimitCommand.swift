@@ -28,8 +28,7 @@ struct LimitSetCommand: AsyncParsableCommand {
             A lower one takes nothing from workers: nothing more is given to them until so many have ended.
             """)
 
-    @OptionGroup var fileOptions: FileOptions
-    @OptionGroup var outputOptions: OutputOptions
+    @OptionGroup var storeOptions: StoreOptions
 
     @Argument(help: "The limit's name.", transform: Values.limit)
     var name: LimitName
@@ -38,11 +37,11 @@ struct LimitSetCommand: AsyncParsableCommand {
     var count: Int
 
     @MainActor func run() async throws {
-        try await fileOptions.file.use(mayCreate: true) { store in
+        try await storeOptions.file.use(mayCreate: true) { store in
             try await store.storage.setLimit(name, to: count)
             try Output().answer(
                 "Limit \(Escape.text(name.text)) set to \(count).",
-                .object(["limit": .string(name.text), "count": .integer(count)]), isJSON: outputOptions.isJSON)
+                .object(["limit": .string(name.text), "count": .integer(count)]), isJSON: storeOptions.isJSON)
         }
     }
 }
@@ -57,14 +56,13 @@ struct LimitListCommand: AsyncParsableCommand {
               penstock limit list --json | jq -r .limit
             """)
 
-    @OptionGroup var fileOptions: FileOptions
-    @OptionGroup var outputOptions: OutputOptions
+    @OptionGroup var storeOptions: StoreOptions
 
     @MainActor func run() async throws {
-        try await fileOptions.file.look { store in
+        try await storeOptions.file.look { store in
             let limits = try await store.storage.limits()
             try Output().show(
-                limits.map(\.json), or: GroupViews.table(limits).lines, isJSON: outputOptions.isJSON)
+                limits.map(\.json), or: GroupViews.table(limits).lines, isJSON: storeOptions.isJSON)
         }
     }
 }
@@ -78,18 +76,17 @@ struct LimitRemoveCommand: AsyncParsableCommand {
               penstock limit remove database
             """)
 
-    @OptionGroup var fileOptions: FileOptions
-    @OptionGroup var outputOptions: OutputOptions
+    @OptionGroup var storeOptions: StoreOptions
 
     @Argument(help: "The limit's name.", transform: Values.limit)
     var name: LimitName
 
     @MainActor func run() async throws {
-        try await fileOptions.file.use { store in
+        try await storeOptions.file.use { store in
             try await store.storage.setLimit(name, to: nil)
             try Output().answer(
                 "Limit \(Escape.text(name.text)) removed.",
-                .object(["limit": .string(name.text), "removed": .bool(true)]), isJSON: outputOptions.isJSON)
+                .object(["limit": .string(name.text), "removed": .bool(true)]), isJSON: storeOptions.isJSON)
         }
     }
 }

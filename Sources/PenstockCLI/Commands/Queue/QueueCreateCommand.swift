@@ -12,8 +12,7 @@ struct QueueCreateCommand: AsyncParsableCommand {
               penstock queue create slow --attempts 3 --retry-base 1m --retain-age none
             """)
 
-    @OptionGroup var fileOptions: FileOptions
-    @OptionGroup var outputOptions: OutputOptions
+    @OptionGroup var storeOptions: StoreOptions
 
     @Argument(help: "The queue's name.", transform: Values.queue)
     var queue: QueueName
@@ -25,13 +24,13 @@ struct QueueCreateCommand: AsyncParsableCommand {
 
     @MainActor func run() async throws {
         let policy = try policyOptions.applied(to: QueuePolicy())
-        try await fileOptions.file.use(mayCreate: true) { store in
+        try await storeOptions.file.use(mayCreate: true) { store in
             do {
                 try await store.storage.configure(queue, .create(policy, ifAbsent: false))
             } catch let error as PenstockError where ifAbsent && error.code == .queueExists {
-                return try Output().isThere(queue, isJSON: outputOptions.isJSON)
+                return try Output().isThere(queue, isJSON: storeOptions.isJSON)
             }
-            try Output().done("created", queue, isJSON: outputOptions.isJSON)
+            try Output().done("created", queue, isJSON: storeOptions.isJSON)
         }
     }
 }

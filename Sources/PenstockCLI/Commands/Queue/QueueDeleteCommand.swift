@@ -23,9 +23,9 @@ struct QueueDeleteCommand: AsyncParsableCommand {
 
     @MainActor func run() async throws {
         let queue = options.queue
-        try await options.fileOptions.file.use(queue: queue) { store in
+        try await options.storeOptions.file.use(queue: queue) { store in
             try await store.delete(queue, force: force)
-            try Output().done("deleted", queue, isJSON: options.outputOptions.isJSON)
+            try Output().done("deleted", queue, isJSON: options.storeOptions.isJSON)
         }
     }
 }

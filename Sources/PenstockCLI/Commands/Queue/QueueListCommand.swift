@@ -15,14 +15,13 @@ struct QueueListCommand: AsyncParsableCommand {
             For their numbers: penstock status.
             """)
 
-    @OptionGroup var fileOptions: FileOptions
-    @OptionGroup var outputOptions: OutputOptions
+    @OptionGroup var storeOptions: StoreOptions
 
     @MainActor func run() async throws {
         let output = Output()
-        try await fileOptions.file.look { store in
+        try await storeOptions.file.look { store in
             let status = try await store.storage.status(of: nil)
-            if outputOptions.isJSON {
+            if storeOptions.isJSON {
                 for queue in status.queues { try output.line(queue.json.adding(status.move)) }
             } else {
                 if let move = status.move { try output.line(move.line) }

@@ -15,9 +15,9 @@ struct QueueShowCommand: AsyncParsableCommand {
     @OptionGroup var options: QueueOptions
 
     @MainActor func run() async throws {
-        try await options.fileOptions.file.look(queue: options.queue) { store in
+        try await options.storeOptions.file.look(queue: options.queue) { store in
             let status = try await store.queue(options.queue.text, create: false).status()
-            try Output().show([status.json], or: QueueTables.details(status), isJSON: options.outputOptions.isJSON)
+            try Output().show([status.json], or: QueueTables.details(status), isJSON: options.storeOptions.isJSON)
         }
     }
 }

@@ -20,8 +20,7 @@ struct ScheduleAddCommand: AsyncParsableCommand {
             For what a spec can say: penstock schedule --help. To see what it means: penstock schedule next.
             """)
 
-    @OptionGroup var fileOptions: FileOptions
-    @OptionGroup var outputOptions: OutputOptions
+    @OptionGroup var storeOptions: StoreOptions
 
     @Argument(help: "The schedule's name.", transform: { try ScheduleName($0) })
     var name: ScheduleName
@@ -81,7 +80,7 @@ struct ScheduleAddCommand: AsyncParsableCommand {
             message: scheduleOptions.message(try InputFile.payload(payload, orOf: file), of: name),
             missed: missed, window: window ?? .seconds(86_400), jitter: jitter, starts: starts, ends: ends)
         _ = try schedule.validated(now: SystemTime().now)
-        try await fileOptions.file.use(queue: queue) { store in
+        try await storeOptions.file.use(queue: queue) { store in
             guard let record = try await store.storage.schedule(name, .put(schedule, replacing: replace)) else {
                 return
             }
@@ -90,7 +89,7 @@ struct ScheduleAddCommand: AsyncParsableCommand {
                 ? "is paused; it fires when it is resumed"
                 : record.nextDue.map { "fires next at \(TimeText.short($0))" } ?? "fires no more"
             try Output().answer(
-                "Schedule \(Escape.text(name.text)) \(next).", record.json, isJSON: outputOptions.isJSON)
+                "Schedule \(Escape.text(name.text)) \(next).", record.json, isJSON: storeOptions.isJSON)
         }
     }
 }

@@ -27,8 +27,7 @@ struct ScheduleImportCrontabCommand: AsyncParsableCommand {
             with input behind a %, one at @reboot, or one that would never fire is left out, and the exit status is 1.
             """)
 
-    @OptionGroup var fileOptions: FileOptions
-    @OptionGroup var outputOptions: OutputOptions
+    @OptionGroup var storeOptions: StoreOptions
 
     @Argument(help: "The crontab, or - for standard input.", completion: .file())
     var crontab: String
@@ -73,7 +72,7 @@ struct ScheduleImportCrontabCommand: AsyncParsableCommand {
             for entry in entries { report.append(try line(entry, schedule(of: entry), known)) }
             if replace { gone = others(than: entries, known) }
         } else {
-            try await fileOptions.file.use(queue: queue) { store in
+            try await storeOptions.file.use(queue: queue) { store in
                 let known = try await store.schedules()
                 for entry in entries { report.append(try await make(entry, in: store, known)) }
                 if replace { gone = others(than: entries, known) }
@@ -82,10 +81,10 @@ struct ScheduleImportCrontabCommand: AsyncParsableCommand {
         let output = Output()
         try output.answer("The schedules are made, but the report cannot be shown.") { () throws(Failure) in
             for line in report {
-                if outputOptions.isJSON { try output.line(line.json) } else { try output.line(line.text) }
+                if storeOptions.isJSON { try output.line(line.json) } else { try output.line(line.text) }
             }
             for name in gone {
-                if outputOptions.isJSON {
+                if storeOptions.isJSON {
                     try output.line(.object(["gone": .string(name.text)]))
                 } else {
                     try output.line(
@@ -115,9 +114,9 @@ struct ScheduleImportCrontabCommand: AsyncParsableCommand {
 
     /// The schedules that there are; none where there is no file yet.
     @MainActor private func knownSchedules() async throws -> [ScheduleRecord] {
-        guard fileOptions.file.exists else { return [] }
+        guard storeOptions.file.exists else { return [] }
         do {
-            return try await fileOptions.file.look { try await $0.schedules() }
+            return try await storeOptions.file.look { try await $0.schedules() }
         } catch let error as PenstockError where error.code == .notFound {
             return []
         }

@@ -14,8 +14,7 @@ struct ScheduleListCommand: AsyncParsableCommand {
               penstock schedule list --json | jq -r .nextDue
             """)
 
-    @OptionGroup var fileOptions: FileOptions
-    @OptionGroup var outputOptions: OutputOptions
+    @OptionGroup var storeOptions: StoreOptions
 
     @Option(help: .init("How many at most, by name.", valueName: "count"))
     var limit = 1000
@@ -29,13 +28,13 @@ struct ScheduleListCommand: AsyncParsableCommand {
 
     @MainActor func run() async throws {
         let output = Output()
-        try await fileOptions.file.look { store in
+        try await storeOptions.file.look { store in
             var (shown, place, isMore) = (0, after, true)
             var table = ScheduleTables.list()
             while isMore, shown < limit {
                 let page = try await store.storage.schedules(after: place, limit: limit - shown)
                 for record in page.records {
-                    if outputOptions.isJSON {
+                    if storeOptions.isJSON {
                         try output.line(record.jsonOfList)
                     } else {
                         table.add(ScheduleTables.listRow(record))
@@ -44,7 +43,7 @@ struct ScheduleListCommand: AsyncParsableCommand {
                 shown += page.records.count
                 (place, isMore) = (page.records.last?.name, page.isMore)
             }
-            if !outputOptions.isJSON { try output.table(table) }
+            if !storeOptions.isJSON { try output.table(table) }
             try output.flush()
             if isMore {
                 ErrorOutput.line("penstock: There are more than these \(limit); use --limit or --after to see others.")

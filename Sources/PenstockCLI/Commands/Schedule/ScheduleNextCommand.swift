@@ -18,8 +18,7 @@ struct ScheduleNextCommand: AsyncParsableCommand {
             With --spec no file is read. Fewer lines come when there is no more to come before the year 10000.
             """)
 
-    @OptionGroup var fileOptions: FileOptions
-    @OptionGroup var outputOptions: OutputOptions
+    @OptionGroup var storeOptions: StoreOptions
 
     @Argument(help: "The schedule.", transform: { try ScheduleName($0) })
     var name: ScheduleName?
@@ -54,7 +53,7 @@ struct ScheduleNextCommand: AsyncParsableCommand {
             let zone = try ZoneFolder.system.zone(zone ?? .utc)
             rule = FiringRule(spec, zone: zone, anchor: from)
         } else if let name {
-            let record = try await fileOptions.file.look { store in try await store.schedule(name.text) }
+            let record = try await storeOptions.file.look { store in try await store.schedule(name.text) }
             if record.isPaused { ErrorOutput.line("penstock: The schedule is paused; it fires when it is resumed.") }
             let zone = try ZoneFolder.system.zone(ZoneName(record.schedule.zone))
             rule = try FiringRule(record.schedule, zone: zone, anchor: record.nextDue ?? from)
@@ -65,7 +64,7 @@ struct ScheduleNextCommand: AsyncParsableCommand {
         var moment = from
         for _ in 0..<count {
             guard let next = rule.next(after: moment) else { break }
-            if outputOptions.isJSON {
+            if storeOptions.isJSON {
                 try output.line(.object(["due": .time(next)]))
             } else {
                 try output.line(TimeText.short(next))

@@ -14,14 +14,14 @@ struct ScheduleRunCommand: AsyncParsableCommand {
     @OptionGroup var options: OneScheduleOptions
 
     @MainActor func run() async throws {
-        try await options.fileOptions.file.use { store in
+        try await options.storeOptions.file.use { store in
             let firing = try await store.runSchedule(options.name.text).firings.first
             let output = Output()
             if firing?.outcome == .skipped {
                 ErrorOutput.line("penstock: Nothing was enqueued: a message with that key waits or runs.")
             }
             try output.answer("The message is in line, but its number cannot be shown.") { () throws(Failure) in
-                if options.outputOptions.isJSON {
+                if options.storeOptions.isJSON {
                     try output.line(firing?.json ?? .null)
                 } else {
                     try output.line(firing?.sequence.map { "\($0)" } ?? "")

@@ -14,10 +14,10 @@ struct ScheduleShowCommand: AsyncParsableCommand {
     @OptionGroup var options: OneScheduleOptions
 
     @MainActor func run() async throws {
-        try await options.fileOptions.file.look { store in
+        try await options.storeOptions.file.look { store in
             let record = try await store.schedule(options.name.text)
             try Output().show(
-                [record.json], or: ScheduleTables.details(record), isJSON: options.outputOptions.isJSON)
+                [record.json], or: ScheduleTables.details(record), isJSON: options.storeOptions.isJSON)
         }
     }
 }

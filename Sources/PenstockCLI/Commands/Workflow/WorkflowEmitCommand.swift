@@ -19,8 +19,7 @@ struct WorkflowEmitCommand: AsyncParsableCommand {
             event of a name stays. A dead letter takes none, nor does a workflow whose tasks have all ended: redrive it first.
             """)
 
-    @OptionGroup var fileOptions: FileOptions
-    @OptionGroup var outputOptions: OutputOptions
+    @OptionGroup var storeOptions: StoreOptions
 
     @Option(
         help: .init("Tell only this message.", valueName: "sequence"), transform: Values.sequence)
@@ -39,7 +38,7 @@ struct WorkflowEmitCommand: AsyncParsableCommand {
         }
         let event = try EventName(left.popFirst() ?? "")
         let payload = try Self.payload(left.first)
-        try await fileOptions.file.use { store in
+        try await storeOptions.file.use { store in
             let isFirst = try await store.emit(event.text, payload, to: target)
             let sentence =
                 isFirst
@@ -47,7 +46,7 @@ struct WorkflowEmitCommand: AsyncParsableCommand {
                 : "There was an event \(Escape.text(event.text)) before, which stays."
             try Output().answer(
                 sentence, .object(["event": .string(event.text), "isFirst": .bool(isFirst)]),
-                isJSON: outputOptions.isJSON, isChange: isFirst)
+                isJSON: storeOptions.isJSON, isChange: isFirst)
         }
     }
 

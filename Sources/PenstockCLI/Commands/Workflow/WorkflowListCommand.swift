@@ -13,8 +13,7 @@ struct WorkflowListCommand: AsyncParsableCommand {
               penstock workflow list --json | jq -r 'select(.state == "held").workflow'
             """)
 
-    @OptionGroup var fileOptions: FileOptions
-    @OptionGroup var outputOptions: OutputOptions
+    @OptionGroup var storeOptions: StoreOptions
 
     @Option(help: .init("How many at most.", valueName: "count"))
     var limit = 1000
@@ -29,7 +28,7 @@ struct WorkflowListCommand: AsyncParsableCommand {
 
     @MainActor func run() async throws {
         let output = Output()
-        try await fileOptions.file.look { store in
+        try await storeOptions.file.look { store in
             let limit = last ?? limit
             var (shown, query) = (0, last.map { WorkflowQuery(end: .last, limit: $0) } ?? WorkflowQuery())
             var table = WorkflowTables.list()
@@ -38,7 +37,7 @@ struct WorkflowListCommand: AsyncParsableCommand {
                 for record in page {
                     shown += 1
                     if shown > limit { break pages }
-                    if outputOptions.isJSON {
+                    if storeOptions.isJSON {
                         try output.line(record.json)
                     } else {
                         table.add(WorkflowTables.listRow(record))
@@ -47,7 +46,7 @@ struct WorkflowListCommand: AsyncParsableCommand {
                 if last != nil { break }
                 query.after = end.id
             }
-            if !outputOptions.isJSON { try output.table(table) }
+            if !storeOptions.isJSON { try output.table(table) }
             try output.flush()
             if shown > limit {
                 ErrorOutput.line("penstock: There are more than these \(limit); use --limit to see others.")

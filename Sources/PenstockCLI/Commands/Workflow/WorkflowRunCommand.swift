@@ -27,8 +27,7 @@ struct WorkflowRunCommand: AsyncParsableCommand {
             then nothing is enqueued, and --json says so (isNew). Queues that drop when they are full do so as ever.
             """)
 
-    @OptionGroup var fileOptions: FileOptions
-    @OptionGroup var outputOptions: OutputOptions
+    @OptionGroup var storeOptions: StoreOptions
 
     @Argument(help: "The file, or - for standard input.", completion: .file())
     var file: String
@@ -52,7 +51,7 @@ struct WorkflowRunCommand: AsyncParsableCommand {
             try name ?? written.name.map { try WorkflowName($0) },
             tasks: try written.tasks.map { try $0.task(defaultQueue: queue) })
         try workflow.validate(now: SystemTime().now)
-        try await fileOptions.file.use { store in
+        try await storeOptions.file.use { store in
             let receipt = try await store.start(
                 workflow, durability: acceptance.durability, timeout: acceptance.timeout)
             let shown = Escape.text(receipt.name.text)
@@ -63,7 +62,7 @@ struct WorkflowRunCommand: AsyncParsableCommand {
                 : "There is a workflow \(shown) already; nothing was enqueued."
             try Output().answer(
                 sentence, .started(receipt.name, isNew: receipt.isNew, receipt.receipts),
-                isJSON: outputOptions.isJSON, isChange: receipt.isNew)
+                isJSON: storeOptions.isJSON, isChange: receipt.isNew)
             if dropped > 0 {
                 let was = dropped == 1 ? "was" : "were"
                 ErrorOutput.line(
