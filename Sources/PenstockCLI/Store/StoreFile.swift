@@ -51,11 +51,8 @@ package struct StoreFile: Sendable {
         }
         defer { free(folder) }
         let absolute = "\(String(cString: folder))/\(name)"
-        return scheme.isEmpty || absolute.utf8.count < Self.socketPathEnd ? "\(scheme)\(absolute)" : path
+        return scheme.isEmpty || absolute.utf8.count < SocketPath.bytesEnd ? "\(scheme)\(absolute)" : path
     }
-
-    /// The path of a socket has fewer bytes than this.
-    private static let socketPathEnd = 104
 
     /// Whether there is a file. Of what an address leads to it is not known before it is opened.
     var exists: Bool { kind != .file || access(path, F_OK) == 0 }

@@ -15,7 +15,7 @@ struct ServerURL: Sendable, CustomStringConvertible {
         if text.prefix("unix:".count).lowercased() == "unix:" {
             let path = String(text.dropFirst("unix:".count))
             try require(!path.isEmpty, "'\(text)' names no path of a socket; \(forms).")
-            try require(path.utf8.count < 104, "The path of a socket has fewer than 104 bytes; '\(path)' has more.")
+            try SocketPath.validate(path)
             guard let escaped = path.addingPercentEncoding(withAllowedCharacters: .alphanumerics) else {
                 throw PenstockError(.invalidInput, "'\(text)' is no path of a socket; \(forms).")
             }

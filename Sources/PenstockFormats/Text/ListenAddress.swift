@@ -15,7 +15,7 @@ package enum ListenAddress: Hashable, Sendable, CustomStringConvertible {
         if text.hasPrefix("unix:") {
             let path = String(text.dropFirst("unix:".count))
             try require(!path.isEmpty, "'\(Escape.excerpt(text))' names no path; \(forms).")
-            try require(path.utf8.count < 104, "The path of a socket has fewer than 104 bytes; '\(path)' has more.")
+            try SocketPath.validate(path)
             self = .unix(path: path)
             return
         }
