@@ -12,9 +12,8 @@ public enum Program {
         main(PenstockCommand.self, parsing: parsed)
     }
 
-    /// Runs another program that is called as this one is: it reads the same environment, and ends with the same statuses.
-    ///
-    /// - Parameter root: its only command.
+    /// Runs another program, of one command, that is called as this one is: it reads the same environment, and ends with the same
+    /// statuses.
     package static func main(_ root: (some AsyncParsableCommand).Type) -> Never {
         main(root) { try await root.asyncParseAsRoot($0) }
     }
@@ -40,10 +39,8 @@ public enum Program {
         dispatchMain()
     }
 
-    /// Runs the command. Each works on the main actor, to which standard output and input belong: when they block, they
-    /// hold up the main thread and no thread of the pool.
-    ///
-    /// - Returns: the exit status.
+    /// Runs the command, and returns the exit status. Each works on the main actor, to which standard output and input belong: when
+    /// they block, they hold up the main thread and no thread of the pool.
     @MainActor
     private static func run(
         _ root: any ParsableCommand.Type, parsing parse: ([String]) async throws -> any ParsableCommand
@@ -111,9 +108,7 @@ public enum Program {
         return stores.contains { StoreAddress.kind(of: $0) == .database } ? .database : .file
     }
 
-    /// Says what went wrong.
-    ///
-    /// - Returns: the exit status.
+    /// Says what went wrong, and returns the exit status.
     @MainActor
     private static func report(_ error: any Error, of root: any ParsableCommand.Type) -> Int32 {
         if let failure = Failure(known: error) {

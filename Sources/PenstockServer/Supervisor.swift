@@ -14,9 +14,7 @@ enum Supervisor {
         tell("READY=1", at: String(cString: path))
     }
 
-    /// Sends `state` as one datagram. What cannot be sent is let go: the supervisor's time runs out then, and it says so.
-    ///
-    /// - Returns: whether it was sent.
+    /// Whether `state` was sent, as one datagram. What cannot be sent is let go: the supervisor's time runs out then, and it says so.
     @discardableResult static func tell(_ state: String, at path: String) -> Bool {
         var address = sockaddr_un()
         address.sun_family = sa_family_t(AF_UNIX)

@@ -63,20 +63,14 @@ package struct OnlyFileOptions: ParsableArguments {
 
     package mutating func validate() throws { try FileOptions.check(path) }
 
-    /// The file.
-    ///
-    /// - Parameter command: what needs it.
-    /// - Throws: ``Failure`` when a server or a database is named.
+    /// The file, which `command` needs: no server and no database.
     package func file(for command: String) throws -> StoreFile {
         let file = StoreFile(path: path ?? FileOptions.defaultPath)
         try file.requireFile(for: command)
         return file
     }
 
-    /// The file, or the database.
-    ///
-    /// - Parameter command: what needs it.
-    /// - Throws: ``Failure`` when a server is named.
+    /// The file or the database, which `command` needs: no server.
     func fileOrDatabase(for command: String) throws -> StoreFile {
         let file = StoreFile(path: path ?? FileOptions.defaultPath)
         if file.kind != .database { try file.requireFile(for: command) }

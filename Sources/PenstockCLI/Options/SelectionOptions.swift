@@ -133,8 +133,6 @@ struct CountAddition {
 
 extension Output {
     /// How many messages something happened to, as a sentence or as JSON under the key `verb`.
-    ///
-    /// - Parameter isChange: whether it did happen.
     func count(
         _ count: Int, _ verb: String, addition: CountAddition = CountAddition(), isJSON: Bool, isChange: Bool = true
     ) throws(Failure) {

@@ -10,8 +10,6 @@ enum CommandOutput {
     private static let isThere = Descriptor.standardOutput.isForWriting
 
     /// Writes `bytes`, and returns when that is done.
-    ///
-    /// - Throws: ``Failure`` when it cannot be written.
     static func pass(_ bytes: [UInt8]) async throws {
         if bytes.isEmpty || !isThere { return }
         try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in

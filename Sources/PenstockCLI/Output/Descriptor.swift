@@ -19,8 +19,6 @@ package struct Descriptor: Hashable, Sendable {
     }
 
     /// Writes all of `bytes`. Blocks.
-    ///
-    /// - Throws: the system's error number.
     package func write(_ bytes: some Collection<UInt8>) throws(SystemFailure) {
         var error: Int32 = 0
         let done: Void? = bytes.withContiguousStorageIfAvailable { error = write($0) }
@@ -45,8 +43,6 @@ package struct Descriptor: Hashable, Sendable {
     }
 
     /// Reads what is there, up to the size of `buffer`; 0 at the end. Blocks until something is there.
-    ///
-    /// - Throws: the system's error number.
     func read(into buffer: UnsafeMutableRawBufferPointer) throws(SystemFailure) -> Int {
         while true {
             let count = systemRead(number, buffer)

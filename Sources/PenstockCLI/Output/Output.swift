@@ -73,8 +73,6 @@ final class Output {
     }
 
     /// Writes what a command has done: `sentence`, or `json` instead.
-    ///
-    /// - Parameter isChange: whether anything was changed.
     func answer(_ sentence: String, _ json: JSONValue, isJSON: Bool, isChange: Bool = true) throws(Failure) {
         try answer(isChange ? "\(sentence) But that cannot be shown." : nil) { () throws(Failure) in
             if isJSON { try line(json) } else { try line(sentence) }

@@ -13,7 +13,6 @@ final class Progress {
     private let began: BootTime
     private var drawn: BootTime?
 
-    /// - Parameter bytesTotal: how many bytes the input has, if that is known.
     init(bytesTotal: Int? = nil, isShown: Bool, time: any TimeSource) {
         self.bytesTotal = bytesTotal
         self.isShown = isShown

@@ -23,9 +23,6 @@ struct CompanionProgram {
             + "`swift build -c release --product \(name)`."
     }
 
-    /// Becomes the program.
-    ///
-    /// - Throws: ``Failure`` when it cannot be started.
     func become(_ arguments: [String]) throws(Failure) -> Never {
         let program = Self.folder(of: Self.ownPath) + name
         var words: [UnsafeMutablePointer<CChar>?] = ([program] + arguments).map { strdup($0) }

@@ -18,8 +18,6 @@ package enum OpenFiles {
     private static let countMin: rlim_t = 32
 
     /// Sees to it that the program can begin at all.
-    ///
-    /// - Throws: ``Failure`` when the system does not let this process have that many files open.
     static func makeRoomToBegin() throws(Failure) {
         guard let allowed = limitWhenRaising(to: countMin) else { return }
         throw Failure(
@@ -28,8 +26,6 @@ package enum OpenFiles {
     }
 
     /// Sees to it that `count` commands can run at once.
-    ///
-    /// - Throws: ``Failure`` when the system does not let this process have that many files open.
     static func makeRoom(forCommands count: Int) throws(Failure) {
         let needed = rlim_t(countBesides + countPerCommand * count)
         guard let allowed = limitWhenRaising(to: needed) else { return }

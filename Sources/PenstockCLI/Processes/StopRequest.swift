@@ -30,8 +30,6 @@ final class StopRequest: Sendable {
     func wait() async -> Bool { (try? await made.wait()) != nil }
 
     /// As ``wait()``, for `limit` at most.
-    ///
-    /// - Returns: whether the request is made.
     func wait(upTo limit: Duration, on clock: any Clock<Duration>) async -> Bool {
         await made.opens(within: limit, on: clock)
     }

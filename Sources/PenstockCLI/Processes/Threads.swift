@@ -14,8 +14,6 @@ enum Threads {
     private static var countMin: Int { countBesides + max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN))) }
 
     /// Sees to it that the program can begin at all.
-    ///
-    /// - Throws: ``Failure`` when the system does not let this process have that many threads.
     static func makeRoomToBegin() throws(Failure) {
         guard let (made, needed) = shortage(of: countMin) else { return }
         throw Failure(
@@ -30,8 +28,6 @@ enum Threads {
     }
 
     /// Sees to it that `count` commands can run at once, and leave this process its threads.
-    ///
-    /// - Throws: ``Failure`` when the system does not let this user have that many.
     static func makeRoom(forCommands count: Int) throws(Failure) {
         guard let (made, needed) = shortage(of: countMin + countPerCommand * count) else { return }
         throw Failure(

@@ -41,9 +41,6 @@ package enum ServerStores {
         return try await opener(url, options)
     }
 
-    /// Brings the tables of a database up to date.
-    ///
-    /// - Returns: the names of the steps that were applied.
     static func migrate(_ url: String) async throws -> [String] {
         guard let migrator = known.withLock({ $0.migrator }) else { throw refusal(of: url) }
         return try await migrator(url)

@@ -17,9 +17,7 @@ package struct StoreFile: Sendable {
     /// The path or the address as people are told of it.
     package var shown: String { Passwords.hidden(address: path) }
 
-    /// Throws when it is no file.
-    ///
-    /// - Parameter command: what needs the file itself.
+    /// Throws when it is no file, which `command` needs.
     func requireFile(for command: String) throws(Failure) {
         switch kind {
         case .file: return

@@ -30,10 +30,7 @@ final class ServerConnection: Sendable {
     private let unpooled: HTTPClient
     private let opened = Mutex<StoreID?>(nil)
 
-    /// - Parameters:
-    ///   - url: where the server is.
-    ///   - token: what it is shown; `nil`: nothing.
-    ///   - connectionCountMax: how many calls, and how many waits for rings, are under way at once. Further ones wait.
+    /// - Parameter connectionCountMax: how many calls, and how many waits for rings, are under way at once. Further ones wait.
     /// - Throws: `PenstockError` with code `invalidInput` when that cannot be a token.
     init(
         _ url: ServerURL, token: String?, connectionCountMax: Int = ServerConnection.connectionCountMax
@@ -64,9 +61,6 @@ final class ServerConnection: Sendable {
     /// Makes a request, and returns what the server answers.
     ///
     /// - Parameters:
-    ///   - bytes: the body.
-    ///   - path: where it goes.
-    ///   - purpose: what it is for.
     ///   - time: how long it may take until all of the answer is there.
     ///   - onNewConnection: whether none that is kept may be used.
     /// - Throws: `PenstockError` with code `unreachable` when nothing was done, `outcomeUnknown` when that is not known, `forbidden`,

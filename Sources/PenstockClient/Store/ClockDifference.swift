@@ -12,12 +12,7 @@ struct ClockDifference: Equatable, Sendable {
     /// Nothing is known, and the clocks may be the same.
     static let unknown = ClockDifference(least: .microseconds(Int64.min), most: .microseconds(Int64.max))
 
-    /// What one answer shows.
-    ///
-    /// - Parameters:
-    ///   - asked: when it was asked for, by this machine's clock.
-    ///   - read: when it was read, by the same.
-    ///   - server: when it was written, by the server's.
+    /// What one answer shows, which was asked for and read by this machine's clock, and written by the server's.
     init(asked: Timestamp, read: Timestamp, server: Timestamp) {
         self.init(least: asked - server, most: read - server)
     }

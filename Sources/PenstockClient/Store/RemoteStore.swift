@@ -41,14 +41,8 @@ public final class RemoteStore: MessageStore {
 
     /// Opens a store, and asks its server for a word.
     ///
-    /// - Parameters:
-    ///   - url: where the server is.
-    ///   - token: what it is shown; `nil`: nothing.
-    ///   - worker: what people see in the list of workers; `nil`: what is claimed is held by the server's own process, and
-    ///     comes back as soon as that dies.
-    ///   - isReadOnly: whether calls that change something are refused.
-    ///   - time: the clocks of those who use it.
-    ///   - random: how long to wait after failures.
+    /// - Parameter worker: what people see in the list of workers; `nil`: what is claimed is held by the server's own process, and
+    ///   comes back as soon as that dies.
     package static func open(
         _ url: String, token: String?, worker: WorkerName?, isReadOnly: Bool = false,
         time: any TimeSource = SystemTime(), random: any RandomSource = SystemRandom()

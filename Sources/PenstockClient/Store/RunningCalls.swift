@@ -11,9 +11,7 @@ final class RunningCalls: Sendable {
 
     private let state = Mutex(State())
 
-    /// Carries out a call.
-    ///
-    /// - Throws: `PenstockError` with code `closed` when no further calls are made; what the call throws.
+    /// Carries out a call, or throws `closed` when no further ones are made.
     func run<Value: Sendable>(_ call: () async throws -> Value) async throws -> Value {
         try state.withLock { state in
             if state.isClosed { throw PenstockError(.closed, "The store was closed.") }

@@ -15,8 +15,6 @@ package struct WorkflowFile {
     package var name: String?
     package var tasks: [TaskEntry]
 
-    /// Reads it.
-    ///
     /// - Throws: `PenstockError` that names the line or the task.
     package init(_ bytes: [UInt8]) throws(PenstockError) {
         let lines = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)

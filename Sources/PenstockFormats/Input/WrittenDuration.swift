@@ -16,9 +16,6 @@ package enum WrittenDuration: Decodable {
         self = .seconds(.microseconds(Int64((seconds * 1_000_000).rounded())))
     }
 
-    /// How long it is.
-    ///
-    /// - Throws: `PenstockError` with code `invalidInput` for text that says no duration.
     package var duration: Duration {
         get throws(PenstockError) {
             switch self {

@@ -13,8 +13,6 @@ extension MessageRecord {
     }
 
     /// The message as JSON. The payload is there as `payload` when it is UTF-8, and as `payloadBase64` otherwise.
-    ///
-    /// - Parameter withAttempts: whether the failed attempts are part of it.
     package func json(withAttempts: Bool) -> JSONValue {
         let members: KeyValuePairs<String, JSONValue> = [
             "sequence": .integer(sequence.rawValue),

@@ -22,10 +22,8 @@ struct MetricsRequest {
 
     /// The whole answer.
     ///
-    /// - Parameters:
-    ///   - checksHost: whether requests that were meant for another host are refused. A page of the web can have its own name lead to
-    ///     this machine, and then a browser would let it read the answer.
-    ///   - text: makes the metrics.
+    /// - Parameter checksHost: whether requests that were meant for another host are refused. A page of the web can have its own name
+    ///   lead to this machine, and then a browser would let it read the answer.
     func answer(checksHost: Bool, _ text: () -> [UInt8]) -> [UInt8] {
         guard method == "GET" || method == "HEAD" else { return Self.plain("405 Method Not Allowed", "Use GET.") }
         if checksHost, let host, !ListenAddress.isLocal(host: host) {

@@ -219,9 +219,7 @@ extension Call {
         return homes
     }
 
-    /// Moves messages.
-    ///
-    /// - Returns: those that were not moved, as their queue refuses them. They stop no other.
+    /// Moves messages, and returns those that were not moved, as their queue refuses them. They stop no other.
     private func carryOut(_ settlements: [Settlement], of task: inout MoveTasks.MoveTask) async throws -> [Lease] {
         var full: Set<QueueName> = []
         var reason: String?

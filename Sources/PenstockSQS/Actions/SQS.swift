@@ -22,9 +22,7 @@ package struct SQS: RouterMiddleware {
     private let tokens: Tokens?
     private let time: any TimeSource
 
-    /// - Parameters:
-    ///   - store: the queues.
-    ///   - tokens: with what requests are signed; `nil`: any signature is taken, as only this machine can reach the server.
+    /// - Parameter tokens: with what requests are signed; `nil`: any signature is taken, as only this machine can reach the server.
     package init(store: PenstockStore, tokens: Tokens?) {
         time = store.time
         directory = QueueDirectory(store: store.storage, time: time)

@@ -12,9 +12,7 @@ struct DeadLetters {
     let store: any MessageStore
     let directory: QueueDirectory
 
-    /// Brings some dead letters into `queue` whose dead-letter queue it is.
-    ///
-    /// - Returns: whether there were any.
+    /// Brings some dead letters into `queue` whose dead-letter queue it is, and says whether there were any.
     func bring(into queue: QueueName) async throws -> Bool {
         let sources = try await directory.sources(of: queue)
         if sources.isEmpty { return false }
@@ -54,9 +52,7 @@ struct DeadLetters {
         return brought > 0
     }
 
-    /// Brings one dead letter.
-    ///
-    /// - Returns: `false` when there is no room for it.
+    /// Brings one dead letter; `false`: there is no room for it.
     private func bring(
         _ letter: MessageRecord, from source: QueueName, into target: QueueSettings
     ) async throws -> Bool {

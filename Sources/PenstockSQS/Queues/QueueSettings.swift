@@ -92,9 +92,7 @@ struct QueueSettings: Sendable {
 
     /// All attributes but those that have no value.
     ///
-    /// - Parameters:
-    ///   - deadOfSources: how many dead letters the queues have whose dead-letter queue this is.
-    ///   - arn: the queue's ARN.
+    /// - Parameter deadOfSources: how many dead letters the queues have whose dead-letter queue this is.
     func attributes(deadOfSources: Int, arn: String) -> [String: String] {
         var all: [String: String] = [:]
         for (name, known) in QueueAttributes.numbers where name != "KmsDataKeyReusePeriodSeconds" {

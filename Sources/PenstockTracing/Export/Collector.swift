@@ -62,9 +62,7 @@ struct Collector: Hashable, Sendable, CustomStringConvertible {
 
     /// Hands over a batch. It blocks.
     ///
-    /// - Parameters:
-    ///   - body: OTLP's JSON.
-    ///   - timeout: how long connecting, and then sending and the answer, may take.
+    /// - Parameter timeout: how long connecting, and then sending and the answer, may take.
     func post(_ body: [UInt8], timeout: Duration) -> CollectorAnswer {
         let socket: StreamSocket
         do throws(PenstockError) {

@@ -33,9 +33,7 @@ final class SpanExporter: Sendable {
             return batch
         }
 
-        /// Gives up what is still there.
-        ///
-        /// - Returns: how many spans that are.
+        /// Gives up what is still there, and says how many spans that are.
         mutating func giveUp() -> Int {
             isGivenUp = true
             defer { offeredCount = 0 }

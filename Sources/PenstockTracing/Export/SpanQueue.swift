@@ -35,9 +35,7 @@ struct SpanQueue {
         return batch
     }
 
-    /// Takes out all of them.
-    ///
-    /// - Returns: how many they were.
+    /// Takes out all of them, and says how many they were.
     mutating func takeAll() -> Int {
         defer { spans = [] }
         return spans.count

@@ -10,9 +10,6 @@ package struct WireReader {
     /// Whether a store has written what is read. Its names were checked as they came to it, and are not checked again.
     package let isFromStore: Bool
 
-    /// - Parameters:
-    ///   - bytes: what was written.
-    ///   - isFromStore: whether it is a store's answer.
     package init(_ bytes: [UInt8], isFromStore: Bool) {
         self.bytes = bytes
         self.isFromStore = isFromStore

@@ -16,9 +16,7 @@ struct LineBatches: Sendable {
     let durability: Durability
     let timeout: Duration?
 
-    /// Enqueues `lines`, and counts them on from `tally`.
-    ///
-    /// - Throws: ``Stopped``.
+    /// Enqueues `lines`, and counts them on from `tally`, or throws ``Stopped``.
     func enqueue(_ lines: [Line], after tally: EnqueueTally) async throws -> EnqueueTally {
         var tally = tally
         do {

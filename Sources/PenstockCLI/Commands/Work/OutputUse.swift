@@ -22,10 +22,7 @@ enum OutputUse: Sendable {
     /// Says that the message of a command that has done its work is done, and what that gave. A store that stalls for a moment, or
     /// a queue that is full, must not have the command run again: this waits while the lease is held.
     ///
-    /// - Parameters:
-    ///   - delivery: the message.
-    ///   - output: what the command gave.
-    ///   - stop: ends the wait. The message is given back then.
+    /// - Parameter stop: ends the wait. The message is given back then.
     /// - Throws: ``AttemptFailed`` when it can never be kept; ``Failure`` when no other message would fare better.
     func finish(_ delivery: Delivery<[UInt8]>, _ output: [UInt8], until stop: StopRequest) async throws {
         switch self {

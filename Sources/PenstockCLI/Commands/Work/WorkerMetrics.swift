@@ -17,8 +17,6 @@ final class WorkerMetrics: Sendable {
     private let opened: Opened
 
     /// Serves them at `address`, and says so.
-    ///
-    /// - Throws: `PenstockError` when nothing can listen there.
     @MainActor
     init(at address: ListenAddress) throws {
         let opened = Opened()

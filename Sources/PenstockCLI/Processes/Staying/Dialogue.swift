@@ -49,9 +49,7 @@ final class Dialogue: Sendable {
 
     var answerCount: Int { state.withLock { $0.answerCount } }
 
-    /// The process is about to be given a message.
-    ///
-    /// - Returns: `false` when it is over, and no message can be given.
+    /// The process is about to be given a message; `false`: it is over, and none can be given.
     func begin() -> Bool {
         state.withLock { state in
             guard case .idle = state.phase else { return false }

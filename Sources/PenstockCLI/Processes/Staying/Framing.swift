@@ -80,7 +80,6 @@ struct AnswerReader: Sendable {
     /// Up to where no line end was found.
     private var scanned = 0
 
-    /// - Parameter bytesMax: how many bytes an answer may have.
     init(_ framing: Framing, bytesMax: Int) {
         self.framing = framing
         self.bytesMax = bytesMax
