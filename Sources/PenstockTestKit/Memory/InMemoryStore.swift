@@ -59,9 +59,7 @@ public final class InMemoryStore: MessageStore {
 
     /// Carries out verdicts; see ``/PenstockCore/MessageStore``.
     public func settle(_ settlements: [Settlement]) async throws -> [SettleResult] {
-        try database.act(as: id) { state, moment throws(PenstockError) in
-            try state.settle(settlements, at: moment)
-        }
+        try database.act(as: id) { state, moment throws(PenstockError) in try state.settle(settlements, at: moment) }
     }
 
     /// Carries out operations, all of them as a whole; see ``/PenstockCore/MessageStore``.
@@ -75,9 +73,7 @@ public final class InMemoryStore: MessageStore {
 
     /// Moves the ends of leases; see ``/PenstockCore/MessageStore``.
     public func extend(_ extensions: [LeaseExtension]) async throws -> [LeaseStanding] {
-        try database.act(as: id) { state, moment throws(PenstockError) in
-            try state.extend(extensions, at: moment)
-        }
+        try database.act(as: id) { state, moment throws(PenstockError) in try state.extend(extensions, at: moment) }
     }
 
     /// Has the end of a message rung for; see ``/PenstockCore/MessageStore``.
@@ -89,9 +85,7 @@ public final class InMemoryStore: MessageStore {
 
     /// Takes back what is lost; see ``/PenstockCore/MessageStore``.
     public func reclaim() async throws -> Reclaimed {
-        try database.act(as: id) { state, moment throws(PenstockError) in
-            state.reclaim(at: moment)
-        }
+        try database.act(as: id) { state, moment throws(PenstockError) in state.reclaim(at: moment) }
     }
 
     /// Accepts messages into the log and no further; see ``/PenstockCore/MessageStore``.
@@ -105,9 +99,7 @@ public final class InMemoryStore: MessageStore {
 
     /// Reads a page of a queue's log; see ``/PenstockCore/MessageStore``.
     public func log(_ query: LogQuery) async throws -> LogPage {
-        try database.act(as: id) { state, _ throws(PenstockError) in
-            try state.log(query)
-        }
+        try database.act(as: id) { state, _ throws(PenstockError) in try state.log(query) }
     }
 
     /// Places, moves or removes a cursor; see ``/PenstockCore/MessageStore``.
@@ -122,16 +114,12 @@ public final class InMemoryStore: MessageStore {
 
     /// Reads messages; see ``/PenstockCore/MessageStore``.
     public func messages(_ query: MessageQuery) async throws -> MessagePage {
-        try database.act(as: id) { state, _ throws(PenstockError) in
-            try state.messages(query)
-        }
+        try database.act(as: id) { state, _ throws(PenstockError) in try state.messages(query) }
     }
 
     /// Puts dead letters into groups; see ``/PenstockCore/MessageStore``.
     public func deadGroups(_ query: DeadGroupQuery) async throws -> DeadGroupPage {
-        try database.act(as: id) { state, _ throws(PenstockError) in
-            try state.deadGroups(query)
-        }
+        try database.act(as: id) { state, _ throws(PenstockError) in try state.deadGroups(query) }
     }
 
     /// Says what a message waits for; see ``/PenstockCore/MessageStore``.
@@ -143,9 +131,7 @@ public final class InMemoryStore: MessageStore {
 
     /// Counts what the store holds; see ``/PenstockCore/MessageStore``.
     public func status(of queue: QueueName?) async throws -> StoreStatus {
-        try database.act(as: id) { state, moment throws(PenstockError) in
-            try state.status(of: queue, at: moment)
-        }
+        try database.act(as: id) { state, moment throws(PenstockError) in try state.status(of: queue, at: moment) }
     }
 
     /// Makes, changes or removes a queue; see ``/PenstockCore/MessageStore``.
@@ -158,9 +144,7 @@ public final class InMemoryStore: MessageStore {
 
     /// Makes, changes or removes a limit that queues share; see ``/PenstockCore/MessageStore``.
     public func setLimit(_ name: LimitName, to count: Int?) async throws {
-        try database.act(as: id) { state, _ throws(PenstockError) in
-            try state.setLimit(name, to: count)
-        }
+        try database.act(as: id) { state, _ throws(PenstockError) in try state.setLimit(name, to: count) }
     }
 
     /// Reads the limits that queues share; see ``/PenstockCore/MessageStore``.
@@ -184,16 +168,33 @@ public final class InMemoryStore: MessageStore {
 
     /// Reads groups; see ``/PenstockCore/MessageStore``.
     public func groups(_ query: GroupQuery) async throws -> [GroupRecord] {
+        try database.act(as: id) { state, moment throws(PenstockError) in try state.groups(query, at: moment.now) }
+    }
+
+    /// Moves messages by hand; see ``/PenstockCore/MessageStore``.
+    public func apply(_ command: LineCommand, to selection: Selection) async throws -> Int {
         try database.act(as: id) { state, moment throws(PenstockError) in
-            try state.groups(query, at: moment.now)
+            try state.apply(command, to: selection, at: moment)
+        }
+    }
+
+    /// Counts the messages that match a selection; see ``/PenstockCore/MessageStore``.
+    public func count(_ selection: Selection, for command: LineCommand) async throws -> Int {
+        try database.act(as: id) { state, _ throws(PenstockError) in try state.count(selection, for: command) }
+    }
+
+    /// Which store this is; see ``/PenstockCore/MessageStore``. All handles on one ``InMemoryDatabase`` have the same.
+    public func storeID() async throws -> StoreID? {
+        try database.act(as: id) { state, moment throws(PenstockError) in
+            let id = state.id ?? StoreID(random: moment.random)
+            state.id = id
+            return id
         }
     }
 
     /// Deletes a queue in steps, as a store does that lets others have their turn.
     private func delete(_ queue: QueueName, force: Bool) async throws {
-        try database.act(as: id) { state, _ throws(PenstockError) in
-            try state.beginDeletion(of: queue, force: force)
-        }
+        try database.act(as: id) { state, _ throws(PenstockError) in try state.beginDeletion(of: queue, force: force) }
         var isGone = false
         while !isGone {
             try await afterStep?()
@@ -205,31 +206,23 @@ public final class InMemoryStore: MessageStore {
 
     /// Forgets ended messages; see ``/PenstockCore/MessageStore``.
     public func prune(_ request: PruneRequest) async throws -> Pruned {
-        try database.act(as: id) { state, moment throws(PenstockError) in
-            try state.prune(request, at: moment)
-        }
+        try database.act(as: id) { state, moment throws(PenstockError) in try state.prune(request, at: moment) }
     }
 
     /// Makes, changes, runs or removes a schedule; see ``/PenstockCore/MessageStore``.
     @discardableResult
     public func schedule(_ name: ScheduleName, _ change: ScheduleChange) async throws -> ScheduleRecord? {
-        try database.act(as: id) { state, moment throws(PenstockError) in
-            try state.schedule(name, change, at: moment)
-        }
+        try database.act(as: id) { state, moment throws(PenstockError) in try state.schedule(name, change, at: moment) }
     }
 
     /// Reads schedules; see ``/PenstockCore/MessageStore``.
     public func schedules(_ name: ScheduleName?) async throws -> [ScheduleRecord] {
-        try database.act(as: id) { state, _ throws(PenstockError) in
-            try state.schedules(name)
-        }
+        try database.act(as: id) { state, _ throws(PenstockError) in try state.schedules(name) }
     }
 
     /// Enqueues what schedules have to enqueue now; see ``/PenstockCore/MessageStore``.
     public func fire() async throws -> Timestamp? {
-        try database.act(as: id) { state, moment throws(PenstockError) in
-            state.fire(at: moment)
-        }
+        try database.act(as: id) { state, moment throws(PenstockError) in state.fire(at: moment) }
     }
 
     /// Accepts the messages of a workflow; see ``/PenstockCore/MessageStore``.
@@ -241,23 +234,17 @@ public final class InMemoryStore: MessageStore {
 
     /// Cancels what has not ended of a workflow; see ``/PenstockCore/MessageStore``.
     public func cancel(_ workflow: WorkflowName) async throws -> Int {
-        try database.act(as: id) { state, moment throws(PenstockError) in
-            try state.cancel(workflow, at: moment)
-        }
+        try database.act(as: id) { state, moment throws(PenstockError) in try state.cancel(workflow, at: moment) }
     }
 
     /// Reads workflows; see ``/PenstockCore/MessageStore``.
     public func workflows(_ query: WorkflowQuery) async throws -> [WorkflowRecord] {
-        try database.act(as: id) { state, _ throws(PenstockError) in
-            try state.workflows(query)
-        }
+        try database.act(as: id) { state, _ throws(PenstockError) in try state.workflows(query) }
     }
 
     /// Reads tasks of a workflow; see ``/PenstockCore/MessageStore``.
     public func tasks(_ query: TaskQuery) async throws -> [TaskRecord] {
-        try database.act(as: id) { state, _ throws(PenstockError) in
-            try state.tasks(query)
-        }
+        try database.act(as: id) { state, _ throws(PenstockError) in try state.tasks(query) }
     }
 
     /// Records what a step gave; see ``/PenstockCore/MessageStore``.
@@ -271,9 +258,7 @@ public final class InMemoryStore: MessageStore {
 
     /// Reads what a message has left behind; see ``/PenstockCore/MessageStore``.
     public func journal(of sequence: SequenceNumber) async throws -> MessageJournal {
-        try database.act(as: id) { state, _ throws(PenstockError) in
-            try state.journal(of: sequence)
-        }
+        try database.act(as: id) { state, _ throws(PenstockError) in try state.journal(of: sequence) }
     }
 
     /// Tells of an event; see ``/PenstockCore/MessageStore``.
@@ -285,9 +270,7 @@ public final class InMemoryStore: MessageStore {
 
     /// What an event brought; see ``/PenstockCore/MessageStore``.
     public func event(_ name: EventName, for sequence: SequenceNumber) async throws -> [UInt8]? {
-        try database.act(as: id) { state, _ throws(PenstockError) in
-            try state.event(name, for: sequence)
-        }
+        try database.act(as: id) { state, _ throws(PenstockError) in try state.event(name, for: sequence) }
     }
 
     /// Gives back what this handle holds, and ends it; see ``/PenstockCore/MessageStore``.
