@@ -9,8 +9,8 @@ extension SQLStore {
         try command.validate()
         switch selection {
         case .sequences(let sequences):
-            let moved = try await core.writer.perform(durability: .powerLoss, weight: sequences.count) { transaction in
-                try Commanding.perform(command, on: sequences, in: transaction)
+            let moved = try await core.writer.perform(durability: .powerLoss, weight: sequences.count) {
+                try Commanding.perform(command, on: sequences, in: $0)
             }
             try await finishCascade()
             return moved
@@ -30,8 +30,7 @@ extension SQLStore {
                     if found.found.isEmpty, found.last != nil { continue }
                     let left = limit - moved
                     moved += try await core.writer.perform(durability: .powerLoss, weight: Commanding.stepMax) {
-                        transaction in
-                        try Commanding.step(command, on: queue, in: states, found.found, limit: left, transaction)
+                        try Commanding.step(command, on: queue, in: states, found.found, limit: left, $0)
                     }
                 } while query.after != nil && moved < limit
             } catch var error as PenstockError where moved > 0 {

@@ -5,9 +5,7 @@ extension SQLStore {
     /// Makes, changes or removes a limit that queues share, as ``MessageStore/setLimit(_:to:)`` says.
     public func setLimit(_ name: LimitName, to count: Int?) async throws {
         if let count { try LimitRecord.validate(count) }
-        try await core.writer.perform(durability: .powerLoss) { transaction in
-            try Configuring.setLimit(name, to: count, in: transaction)
-        }
+        try await core.writer.perform(durability: .powerLoss) { try Configuring.setLimit(name, to: count, in: $0) }
     }
 
     /// Gives the permits of a queue's groups out anew, in steps: its policy has changed, or a group was paused. Should the process

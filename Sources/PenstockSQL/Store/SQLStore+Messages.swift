@@ -35,9 +35,7 @@ extension SQLStore {
         return try await core.writer.perform(
             durability: durability, weight: weight(of: messages), posted: call.map { ($0, answer: { $0 }) },
             prefetch: { connection, _ in Enqueue.prefetch(connection) }
-        ) { transaction in
-            try Enqueue.perform(messages, to: queue, durability: durability, in: transaction)
-        }
+        ) { try Enqueue.perform(messages, to: queue, durability: durability, in: $0) }
     }
 
     /// Leases up to `limit` ready messages to the caller, by priority and then by sequence; fewer when their payloads
@@ -56,9 +54,7 @@ extension SQLStore {
         return try await core.writer.perform(
             weight: weight(of: settlements), duringMove: .draining,
             prefetch: { connection, _ in try Settling.prefetch(settlements, connection) }
-        ) { transaction in
-            try Settling.perform(settlements, in: transaction)
-        }
+        ) { try Settling.perform(settlements, in: $0) }
     }
 
     /// Moves the ends of leases, as ``MessageStore/extend(_:)`` says. While it waits for a store that stalls, nobody takes
@@ -68,7 +64,7 @@ extension SQLStore {
         for wanted in extensions { try wanted.validate() }
         guard extensions.contains(where: \.changesSomething) else {
             return try await core.read { connection in
-                return try extensions.map { try CancelRequests.standing(of: $0.lease, connection) }
+                try extensions.map { try CancelRequests.standing(of: $0.lease, connection) }
             }
         }
         _ = core.suspension.isJustOver(at: core.time.boot)

@@ -34,9 +34,7 @@ extension SQLStore {
         case .pause, .resume: break
         case .delete(let force): return try await delete(queue, force: force)
         }
-        try await core.writer.perform(durability: .powerLoss) { transaction in
-            try Configuring.perform(change, of: queue, in: transaction)
-        }
+        try await core.writer.perform(durability: .powerLoss) { try Configuring.perform(change, of: queue, in: $0) }
         switch change {
         case .set, .pauseGroup, .resumeGroup: try await regroup(queue)
         case .create, .pause, .resume, .setGroupWeight, .delete: break
@@ -46,14 +44,11 @@ extension SQLStore {
     /// Deletes a queue in steps. A crash between two of them leaves a queue that says that it is being deleted, with fewer
     /// messages, and the call can be made again.
     private func delete(_ queue: QueueName, force: Bool) async throws {
-        try await core.writer.perform { transaction in
-            try Deleting.begin(queue, force: force, in: transaction)
-        }
+        try await core.writer.perform { try Deleting.begin(queue, force: force, in: $0) }
         deleting: while true {
             try await core.afterStep?()
             let step = try await core.writer.perform(durability: .powerLoss, weight: Commanding.stepMax) {
-                transaction in
-                try Deleting.step(queue, force: force, limit: Commanding.stepMax, in: transaction)
+                try Deleting.step(queue, force: force, limit: Commanding.stepMax, in: $0)
             }
             switch step {
             case .goesOn: continue
@@ -98,8 +93,8 @@ extension SQLStore {
     private func giveBack(all: Bool) async throws {
         guard let giveBack = core.giveBack else { return }
         repeat {
-            let hasMore = try await core.writer.perform(weight: SQLStoreCore.giveBackWeight) { transaction in
-                try giveBack(transaction.connection)
+            let hasMore = try await core.writer.perform(weight: SQLStoreCore.giveBackWeight) {
+                try giveBack($0.connection)
             }
             if !hasMore { return }
         } while all
@@ -116,8 +111,8 @@ extension SQLStore {
         try Task.checkCancellation()
         try NewMessage.validate(appended: messages, now: core.time.now)
         if messages.isEmpty { return [] }
-        return try await core.writer.perform(durability: durability, weight: weight(of: messages)) { transaction in
-            try Appending.perform(messages, to: queue, unless: cursor, durability: durability, in: transaction)
+        return try await core.writer.perform(durability: durability, weight: weight(of: messages)) {
+            try Appending.perform(messages, to: queue, unless: cursor, durability: durability, in: $0)
         }
     }
 
@@ -130,8 +125,8 @@ extension SQLStore {
         var durability: Durability? = .powerLoss
         // Losing an advance means that somebody reads a few messages again.
         if case .advance = move { durability = nil }
-        return try await core.writer.perform(durability: durability) { transaction in
-            try Cursors.perform(move, cursor, of: queue, in: transaction)
+        return try await core.writer.perform(durability: durability) {
+            try Cursors.perform(move, cursor, of: queue, in: $0)
         }
     }
 }

@@ -11,8 +11,8 @@ extension SQLStore {
             _ = try schedule.validated(now: core.time.now)
             weight = self.weight(of: [schedule.message])
         }
-        return try await core.writer.perform(durability: .powerLoss, weight: weight) { transaction in
-            try Scheduling.perform(change, name, in: transaction)
+        return try await core.writer.perform(durability: .powerLoss, weight: weight) {
+            try Scheduling.perform(change, name, in: $0)
         }
     }
 

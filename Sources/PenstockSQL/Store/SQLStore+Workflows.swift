@@ -8,8 +8,7 @@ extension SQLStore {
         try Task.checkCancellation()
         try workflow.validate(now: core.time.now)
         let started = try await core.writer.perform(durability: durability, weight: weight(of: workflow.tasks)) {
-            transaction in
-            try Workflows.start(workflow, durability: durability, in: transaction)
+            try Workflows.start(workflow, durability: durability, in: $0)
         }
         if started.receipts.contains(where: { $0.state == .dropped && !$0.skipped }) { try await finishCascade() }
         return started
@@ -19,8 +18,7 @@ extension SQLStore {
     /// the rest in `penstock_cascade`, and others go on with it.
     public func cancel(_ workflow: WorkflowName) async throws -> Int {
         let count = try await core.writer.perform(durability: .powerLoss, weight: Limits.cascadeCountMax) {
-            transaction in
-            try Workflows.cancel(workflow, in: transaction)
+            try Workflows.cancel(workflow, in: $0)
         }
         if count > 0 { try await finishCascade() }
         return count
@@ -75,10 +73,8 @@ extension SQLStore {
     public func emit(_ event: NewEvent, to target: EventTarget, durability: Durability) async throws -> Bool {
         try Task.checkCancellation()
         try event.validate()
-        let isFirst = try await core.writer.perform(
-            durability: durability, weight: 1 + event.payload.count / 8192
-        ) { transaction in
-            try Events.emit(event, to: target, durability: durability, in: transaction)
+        let isFirst = try await core.writer.perform(durability: durability, weight: 1 + event.payload.count / 8192) {
+            try Events.emit(event, to: target, durability: durability, in: $0)
         }
         if isFirst, case .workflow = target { try await finishCascade() }
         return isFirst
