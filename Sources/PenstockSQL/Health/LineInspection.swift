@@ -58,43 +58,42 @@ package enum LineInspection {
         SELECT name FROM penstock_queue WHERE deleting <> 0 AND id NOT IN (\(MoveInspection.arriving)) ORDER BY name
         """)
     private static let countSetAside = Query("SELECT count(*) FROM penstock_quarantine")
+    /// The columns of depths, and the rows that each of them counts.
+    private static let depths = [
+        ("scheduled", "penstock_scheduled"), ("pending", "penstock_pending"), ("blocked", "penstock_blocked"),
+        ("ready", "penstock_ready"), ("leased", "penstock_lease"), ("dead", "penstock_outcome WHERE state = 'dead'"),
+        ("kept", "penstock_outcome WHERE state <> 'dead'"),
+    ]
+    private static let recorded = depths.map { column, _ in
+        "SELECT queue_id, '\(column)' AS state, \(column) AS depth FROM penstock_depth"
+    }.joined(separator: " UNION ALL ")
+    private static let counted = depths.map { column, rows in
+        "SELECT queue_id, '\(column)' AS state, count(*) AS depth FROM \(rows) GROUP BY queue_id"
+    }.joined(separator: " UNION ALL ")
     private static let wrongDepths = Query(
         """
         SELECT queue.name AS queue, recorded.state, recorded.depth AS recorded, coalesce(counted.depth, 0) AS counted
-        FROM (
-            SELECT queue_id, 'scheduled' AS state, scheduled AS depth FROM penstock_depth
-            UNION ALL SELECT queue_id, 'pending', pending FROM penstock_depth
-            UNION ALL SELECT queue_id, 'blocked', blocked FROM penstock_depth
-            UNION ALL SELECT queue_id, 'ready', ready FROM penstock_depth
-            UNION ALL SELECT queue_id, 'leased', leased FROM penstock_depth
-            UNION ALL SELECT queue_id, 'dead', dead FROM penstock_depth
-            UNION ALL SELECT queue_id, 'kept', kept FROM penstock_depth
-        ) AS recorded
-        LEFT JOIN (
-            SELECT queue_id, 'scheduled' AS state, count(*) AS depth FROM penstock_scheduled GROUP BY queue_id
-            UNION ALL SELECT queue_id, 'pending', count(*) FROM penstock_pending GROUP BY queue_id
-            UNION ALL SELECT queue_id, 'blocked', count(*) FROM penstock_blocked GROUP BY queue_id
-            UNION ALL SELECT queue_id, 'ready', count(*) FROM penstock_ready GROUP BY queue_id
-            UNION ALL SELECT queue_id, 'leased', count(*) FROM penstock_lease GROUP BY queue_id
-            UNION ALL SELECT queue_id, 'dead', count(*) FROM penstock_outcome WHERE state = 'dead' GROUP BY queue_id
-            UNION ALL SELECT queue_id, 'kept', count(*) FROM penstock_outcome WHERE state <> 'dead' GROUP BY queue_id
-        ) AS counted ON counted.queue_id = recorded.queue_id AND counted.state = recorded.state
+        FROM (\(recorded)) AS recorded
+        LEFT JOIN (\(counted)) AS counted ON counted.queue_id = recorded.queue_id AND counted.state = recorded.state
         JOIN penstock_queue AS queue ON queue.id = recorded.queue_id
         WHERE recorded.depth <> coalesce(counted.depth, 0)
         ORDER BY queue.name
         """)
+    /// Whether a message of the log has its place in each of the tables, as SQL: found by the table's key.
+    package static let places = [
+        "scheduled AS line WHERE line.sequence = log.sequence",
+        """
+        ready AS line WHERE line.queue_id = log.queue_id
+            AND line.priority = log.priority AND line.turn = log.turn AND line.sequence = log.sequence
+        """,
+        "pending AS line WHERE line.queue_id = log.queue_id AND line.sequence = log.sequence",
+        "blocked AS line WHERE line.queue_id = log.queue_id AND line.sequence = log.sequence",
+        "lease AS line WHERE line.sequence = log.sequence",
+        "outcome AS line WHERE line.queue_id = log.queue_id AND line.sequence = log.sequence",
+    ].map { "EXISTS (SELECT 1 FROM penstock_\($0))" }
     private static let severalPlacesSQL = """
-        SELECT log.sequence FROM penstock_log AS log WHERE \([
-            "scheduled AS line WHERE line.sequence = log.sequence",
-            """
-            ready AS line WHERE line.queue_id = log.queue_id
-                AND line.priority = log.priority AND line.turn = log.turn AND line.sequence = log.sequence
-            """,
-            "pending AS line WHERE line.queue_id = log.queue_id AND line.sequence = log.sequence",
-            "blocked AS line WHERE line.queue_id = log.queue_id AND line.sequence = log.sequence",
-            "lease AS line WHERE line.sequence = log.sequence",
-            "outcome AS line WHERE line.queue_id = log.queue_id AND line.sequence = log.sequence",
-        ].map { "CASE WHEN EXISTS (SELECT 1 FROM penstock_\($0)) THEN 1 ELSE 0 END" }.joined(separator: " + ")) <> 1
+        SELECT log.sequence FROM penstock_log AS log
+        WHERE \(places.map { "CASE WHEN \($0) THEN 1 ELSE 0 END" }.joined(separator: " + ")) <> 1
         """
     private static let unknownSQL = """
         SELECT sequence FROM (

@@ -133,14 +133,7 @@ enum Deleting {
         UPDATE penstock_arrival SET place = -1
         WHERE finished_at IS NULL AND move_id IN (SELECT move_id FROM penstock_arriving WHERE queue_id = ?1)
         """)
-    private static let selectOpenCount = Query(
-        """
-        SELECT (SELECT count(*) FROM penstock_ready WHERE queue_id = ?1)
-            + (SELECT count(*) FROM penstock_scheduled WHERE queue_id = ?1)
-            + (SELECT count(*) FROM penstock_pending WHERE queue_id = ?1)
-            + (SELECT count(*) FROM penstock_blocked WHERE queue_id = ?1)
-            + (SELECT count(*) FROM penstock_lease WHERE queue_id = ?1)
-        """)
+    private static let selectOpenCount = Query("SELECT \(QuarantineSource.openCount)")
     private static let writeDeleting = Query("UPDATE penstock_queue SET deleting = ?2 WHERE id = ?1")
     private static let selectLog = Query(
         "SELECT sequence, priority FROM penstock_log WHERE queue_id = ?1 ORDER BY sequence LIMIT ?2")

@@ -1,69 +1,5 @@
 import PenstockCore
 
-/// The tables whose rows can be set aside, and how a row of each is kept.
-package enum QuarantineSource: String, CaseIterable {
-    case pending
-    case blocked
-    case scheduled
-    case ready
-    case lease
-    case outcome
-    case unique
-    case uniquePeriod = "unique_period"
-    case cursor
-    case log
-
-    /// The tables of the line. What has ended lies in `penstock_outcome`.
-    package static let line: [QuarantineSource] = [.ready, .scheduled, .pending, .blocked, .lease]
-
-    /// The table's name.
-    package var table: String { "penstock_\(rawValue)" }
-
-    /// Moves rows into `penstock_quarantine`: this first, and then ``delete(where:)`` with the same condition.
-    ///
-    /// - Parameters:
-    ///   - now: the moment, as SQL.
-    ///   - reason: the reason, as SQL.
-    ///   - withPayload: whether a payload is kept, as it must be unless the row stays.
-    package func copy(where condition: String, now: String, reason: String, withPayload: Bool = true) -> String {
-        let json = columns.map { "'\($0)', \($0)" }.joined(separator: ", ")
-        return """
-            INSERT INTO penstock_quarantine (set_aside_at, reason, source, sequence, queue_id, columns, payload)
-            SELECT \(now), \(reason), '\(table)', sequence, queue_id, json_object(\(json)),
-                \(self == .log && withPayload ? "payload" : "NULL")
-            FROM \(table) AS line WHERE \(condition)
-            """
-    }
-
-    /// Deletes the rows that `condition` chooses; in it the table is called `line`.
-    package func delete(where condition: String) -> String {
-        "DELETE FROM \(table) AS line WHERE \(condition)"
-    }
-
-    private var columns: [String] {
-        switch self {
-        case .pending: ["sequence", "queue_id", "priority", "attempt", "forgiven", "marks"]
-        case .blocked: ["sequence", "queue_id", "group_key", "priority", "attempt", "forgiven", "marks"]
-        case .scheduled: ["sequence", "queue_id", "due_at", "priority", "attempt", "forgiven", "marks"]
-        case .ready: ["sequence", "queue_id", "priority", "turn", "attempt", "forgiven", "marks", "ready_since"]
-        case .lease:
-            [
-                "sequence", "queue_id", "token", "worker_id", "claimed_at", "deadline", "priority", "attempt",
-                "forgiven", "marks",
-            ]
-        case .outcome: ["sequence", "queue_id", "state", "reason", "attempt", "finished_at"]
-        case .unique: ["sequence", "queue_id", "unique_key", "since"]
-        case .uniquePeriod: ["sequence", "queue_id", "unique_key", "until", "since"]
-        case .cursor: ["sequence", "queue_id", "name", "missed", "note", "moved_at"]
-        case .log:
-            [
-                "sequence", "queue_id", "enqueued_at", "priority", "attempts_max", "unique_key", "group_key", "headers",
-                "origin", "turn", "expires_at", "key_scope",
-            ]
-        }
-    }
-}
-
 /// Setting rows aside that contradict the rest of the file, within the transaction that met them: each costs its own
 /// message, and the queue goes on.
 package enum Quarantine {
@@ -152,12 +88,7 @@ package enum Quarantine {
         """)
     private static let inLog = Query("SELECT 1 FROM penstock_log WHERE sequence = ?1")
     private static let selectOrphans = Query(
-        """
-        SELECT 'ready', queue_id FROM penstock_ready WHERE sequence = ?1
-        UNION ALL SELECT 'scheduled', queue_id FROM penstock_scheduled WHERE sequence = ?1
-        UNION ALL SELECT 'pending', queue_id FROM penstock_pending WHERE sequence = ?1
-        UNION ALL SELECT 'blocked', queue_id FROM penstock_blocked WHERE sequence = ?1
-        UNION ALL SELECT 'lease', queue_id FROM penstock_lease WHERE sequence = ?1
-        UNION ALL SELECT 'outcome', queue_id FROM penstock_outcome WHERE sequence = ?1
-        """)
+        (QuarantineSource.line + [.outcome]).map { source in
+            "SELECT '\(source.rawValue)', queue_id FROM \(source.table) WHERE sequence = ?1"
+        }.joined(separator: " UNION ALL "))
 }

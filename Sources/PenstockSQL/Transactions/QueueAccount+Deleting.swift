@@ -49,13 +49,6 @@ extension QueueAccount {
         LEFT JOIN penstock_arrival AS arrival ON arrival.move_id = arriving.move_id
         WHERE arriving.queue_id = ?1 AND coalesce(arrival.place, 0) >= 0
         """)
-    private static let anyOpen = Query(
-        """
-        SELECT EXISTS (SELECT 1 FROM penstock_ready WHERE queue_id = ?1)
-            OR EXISTS (SELECT 1 FROM penstock_scheduled WHERE queue_id = ?1)
-            OR EXISTS (SELECT 1 FROM penstock_pending WHERE queue_id = ?1)
-            OR EXISTS (SELECT 1 FROM penstock_blocked WHERE queue_id = ?1)
-            OR EXISTS (SELECT 1 FROM penstock_lease WHERE sequence > 0 AND queue_id = ?1)
-        """)
+    private static let anyOpen = Query("SELECT \(QuarantineSource.hasOpen)")
     private static let isOfBrokenMove = Query("SELECT 1 FROM penstock_arriving WHERE queue_id = ?1")
 }

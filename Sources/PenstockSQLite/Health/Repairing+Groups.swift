@@ -35,15 +35,14 @@ extension Repairing {
                 DELETE FROM penstock_blocked AS line WHERE EXISTS (SELECT 1 FROM penstock_ready AS ready
                     WHERE ready.queue_id = line.queue_id AND ready.priority = line.priority
                         AND ready.turn = (SELECT turn FROM penstock_log AS log WHERE log.sequence = line.sequence) AND ready.sequence = line.sequence);
-                DELETE FROM penstock_group_pause WHERE queue_id NOT IN (SELECT id FROM penstock_queue);
-                DELETE FROM penstock_rate WHERE queue_id NOT IN (SELECT id FROM penstock_queue);
-                DELETE FROM penstock_group_rate WHERE queue_id NOT IN (SELECT id FROM penstock_queue);
-                DELETE FROM penstock_share WHERE queue_id NOT IN (SELECT id FROM penstock_queue);
-                DELETE FROM penstock_weight WHERE queue_id NOT IN (SELECT id FROM penstock_queue);
                 INSERT OR IGNORE INTO penstock_fair (queue_id, priority, turn)
                     SELECT id, 0, 1 FROM penstock_queue WHERE fair AND id NOT IN (\(MoveInspection.arriving));
-                DELETE FROM penstock_regroup WHERE queue_id NOT IN (SELECT id FROM penstock_queue);
                 """)
+        // Last the groups that are to be looked at: to resume one adds it.
+        for table in ["group_pause", "rate", "group_rate", "share", "weight", "regroup"] {
+            try database.execute(
+                sql: "DELETE FROM penstock_\(table) WHERE queue_id NOT IN (SELECT id FROM penstock_queue)")
+        }
         // On a clock that is none; the next claim reckons them anew.
         try change(
             .wrongPermits, "COUNT {queue has|queues have} the clock of {its|their} groups' rates begun anew.",

@@ -174,17 +174,7 @@ struct Repairing {
             SELECT log.queue_id, log.sequence, 'dead', '\(StateReason.misplaced.rawValue)',
                 coalesce((SELECT max(attempt) FROM penstock_attempt AS attempt
                     WHERE attempt.sequence = log.sequence), 0), \(now.microseconds)
-            FROM penstock_log AS log
-            WHERE NOT EXISTS (SELECT 1 FROM penstock_scheduled AS line WHERE line.sequence = log.sequence)
-            AND NOT EXISTS (SELECT 1 FROM penstock_lease AS line WHERE line.sequence = log.sequence)
-            AND NOT EXISTS (SELECT 1 FROM penstock_ready AS line WHERE line.queue_id = log.queue_id
-                AND line.priority = log.priority AND line.turn = log.turn AND line.sequence = log.sequence)
-            AND NOT EXISTS (SELECT 1 FROM penstock_outcome AS line WHERE line.queue_id = log.queue_id
-                AND line.sequence = log.sequence)
-            AND NOT EXISTS (SELECT 1 FROM penstock_pending AS line WHERE line.queue_id = log.queue_id
-                AND line.sequence = log.sequence)
-            AND NOT EXISTS (SELECT 1 FROM penstock_blocked AS line WHERE line.queue_id = log.queue_id
-                AND line.sequence = log.sequence)
+            FROM penstock_log AS log WHERE NOT (\(LineInspection.places.joined(separator: " OR ")))
             """)
     }
 
@@ -205,17 +195,8 @@ struct Repairing {
         let deleting = "deleting AND id NOT IN (\(MoveInspection.arriving))"
         for row in try Row.fetchAll(database, sql: "SELECT id, name FROM penstock_queue WHERE \(deleting)") {
             let id: Int64 = row["id"]
-            let open =
-                try Bool.fetchOne(
-                    database,
-                    sql: """
-                        SELECT EXISTS (SELECT 1 FROM penstock_ready WHERE queue_id = ?1)
-                            OR EXISTS (SELECT 1 FROM penstock_scheduled WHERE queue_id = ?1)
-                            OR EXISTS (SELECT 1 FROM penstock_pending WHERE queue_id = ?1)
-                            OR EXISTS (SELECT 1 FROM penstock_blocked WHERE queue_id = ?1)
-                            OR EXISTS (SELECT 1 FROM penstock_lease WHERE queue_id = ?1)
-                        """, arguments: [id]) ?? false
-            if open {
+            let open = try Bool.fetchOne(database, sql: "SELECT \(QuarantineSource.hasOpen)", arguments: [id])
+            if open == true {
                 try change(
                     .deletionUnfinished,
                     "The deletion of '\(row["name"] as String)' was given up, as messages wait or run there.",
