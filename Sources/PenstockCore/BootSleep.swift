@@ -10,7 +10,6 @@ extension TimeSource {
 }
 
 extension BootTime {
-    /// The moment `duration` later.
     package static func + (moment: BootTime, duration: Duration) -> BootTime {
         let (sum, overflow) = moment.microseconds.addingReportingOverflow(duration.wholeMicroseconds)
         return BootTime(bootID: moment.bootID, microseconds: overflow ? .max : sum)

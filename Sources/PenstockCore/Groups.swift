@@ -89,7 +89,6 @@ package enum GroupKey {
         )
     }
 
-    /// That a queue has no groups.
     package static func noGroups(_ queue: QueueName) -> PenstockError {
         PenstockError(
             .invalidInput,

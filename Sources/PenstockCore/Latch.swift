@@ -12,7 +12,6 @@ package final class Latch: Sendable {
     /// Makes one that is closed.
     package init() {}
 
-    /// Whether it is open.
     package var isOpen: Bool { state.withLock { $0.isOpen } }
 
     /// Opens it, and lets everything go on that waits.

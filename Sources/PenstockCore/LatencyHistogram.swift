@@ -65,7 +65,6 @@ public struct LatencyHistogram: Hashable, Sendable {
         add(toSum: microseconds)
     }
 
-    /// Counts everything that `other` has as well.
     package mutating func add(_ other: LatencyHistogram) {
         makeRoom(for: other.filled.count)
         for (index, count) in other.filled.enumerated() {

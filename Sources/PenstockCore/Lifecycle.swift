@@ -19,7 +19,6 @@ public enum Lifecycle {
         /// Whether it is leased, and its worker was asked to end so that it can be cancelled.
         public var isToBeCancelled: Bool
 
-        /// Attempts that count.
         var counted: Int {
             let (count, overflow) = attempt.subtractingReportingOverflow(forgiven)
             return overflow ? (attempt < 0 ? .min : .max) : count

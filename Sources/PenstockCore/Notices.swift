@@ -16,7 +16,6 @@ package final class Notices: Sendable {
 
     private struct State {
         var ringCount: UInt64 = 0
-        /// The numbers of the last rings, by bucket.
         var lastRings: [Int: UInt64] = [:]
         var sleepers: [Int: [ObjectIdentifier: Waiter<Void>]] = [:]
 
@@ -35,7 +34,6 @@ package final class Notices: Sendable {
     /// The present moment in the order of the rings for `queue`.
     package func token(for queue: QueueName) -> Token { lastRing(at: RingBucket.of(queue)) }
 
-    /// The moment of the last ring at `bucket`.
     package func lastRing(at bucket: Int) -> Token { state.withLock { Token(ring: $0.lastRing(at: bucket)) } }
 
     /// Whether somebody waits at `bucket`.

@@ -72,7 +72,6 @@ package struct RateMeter: Sendable {
         min(tat, now + interval + tolerance)
     }
 
-    /// How many may start at `now`.
     package func startCount(_ tat: Int64, at now: Int64) -> Int64 {
         let opens = opens(tat)
         if interval == 0 { return opens <= now ? .max : 0 }
@@ -89,7 +88,6 @@ package struct RateMeter: Sendable {
         return overflow ? .min : moment
     }
 
-    /// What is kept after `count` starts at `now`.
     package func tat(_ tat: Int64, afterStarts count: Int64, at now: Int64) -> Int64 {
         max(tat, now) + count * interval
     }

@@ -249,7 +249,6 @@ public final class Wakeups: Sendable {
 }
 
 extension Bell {
-    /// The bell of a change.
     init(_ change: Wakeups.Change) {
         self =
             switch change {

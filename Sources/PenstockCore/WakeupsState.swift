@@ -61,7 +61,6 @@ extension Wakeups {
             return sleeper
         }
 
-        /// Takes out those at `bucket` that are to be woken for `change`.
         mutating func take(for change: Change, at bucket: Int) -> [Sleeper] {
             guard let all = sleepers[bucket] else { return [] }
             // Most often it is for all of them.

@@ -24,7 +24,6 @@ final class EventType: Sendable {
         try [UInt8](Self.encoder.encode(event))
     }
 
-    /// The event that `entry` stands for.
     func read(_ entry: EventEntry) throws -> any EventContent {
         try read(entry, as: kind)
     }

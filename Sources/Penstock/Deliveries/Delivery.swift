@@ -47,7 +47,6 @@ public struct Delivery<Element: Sendable>: Sendable {
         journal = StepJournal(message.lease, holder)
     }
 
-    /// The same delivery, with what its payload stands for.
     func with<Other: Sendable>(payload: Other) -> Delivery<Other> {
         Delivery<Other>(self, payload: payload)
     }

@@ -22,6 +22,5 @@ struct MoveWatch {
         return true
     }
 
-    /// A look has found something new.
     mutating func foundNews() { self = MoveWatch() }
 }

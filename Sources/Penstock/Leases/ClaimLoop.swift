@@ -190,6 +190,5 @@ struct ClaimLoop: Sendable {
 }
 
 extension PenstockError {
-    /// A store's answer is none to what it was asked.
     static let unexpectedAnswer = PenstockError(.storage, "The store's answer is none to what it was asked.")
 }

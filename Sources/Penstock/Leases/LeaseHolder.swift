@@ -201,7 +201,6 @@ final class LeaseHolder: Sendable {
         }
     }
 
-    /// Throws when the lease is known to be lost, or settled.
     func requireHeld(_ lease: Lease) throws {
         guard inFlight.contains(lease) else { throw lost(lease) }
     }

@@ -146,7 +146,6 @@ extension MessageTracing {
     }
 }
 
-/// A context in headers.
 private struct HeaderCarrier: Injector, Extractor {
     func inject(_ value: String, forKey key: String, into headers: inout [String: String]) {
         headers[key] = value

@@ -49,7 +49,6 @@ extension PoolTransaction: ApplicationTransaction {
 }
 
 extension PenstockError {
-    /// Throws when a transaction is not one that `storage` can join.
     static func refuseOther(_ transaction: some ApplicationTransaction, than storage: any MessageStore) throws {
         guard transaction.storage as AnyObject === storage as AnyObject else {
             throw PenstockError(

@@ -49,7 +49,6 @@ public struct Handlers: Sendable {
             "The kind '\(repeated)' has two handlers; a kind has one, so give one of its types another kind.")
     }
 
-    /// Works on a message of a kind that has a handler.
     func handle(_ delivery: Delivery<[UInt8]>) async throws {
         guard let handler = delivery.kind.flatMap({ byKind[$0] }) else {
             throw PenstockError(.invalidInput, "There is no handler for the kind of message \(delivery.sequence).")

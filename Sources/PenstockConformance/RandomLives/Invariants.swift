@@ -11,7 +11,6 @@ enum Invariants {
         return after.depths.waiting <= most ? [] : ["\(after.depths.waiting) wait in \(after.name), for \(capacity)"]
     }
 
-    /// Sequence numbers rise, and so are never used twice.
     static func rising(_ sequences: [SequenceNumber]) -> [String] {
         zip(sequences, sequences.dropFirst()).allSatisfy { $0 < $1 } ? [] : ["numbers do not rise: \(sequences)"]
     }
@@ -150,7 +149,6 @@ enum Invariants {
         }
     }
 
-    /// No cursor is ahead of the log.
     static func cursors(_ cursors: [CursorRecord], last: Int) -> [String] {
         cursors.filter { $0.sequence.rawValue > Int64(last) }.map { "\($0) is ahead of the log, which ends at \(last)" }
     }

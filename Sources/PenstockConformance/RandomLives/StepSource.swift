@@ -3,7 +3,6 @@ import PenstockTestKit
 
 /// Makes the steps of a random life. The same seed and the same answers of the store make the same life.
 struct StepSource {
-    /// How many handles there are.
     static let handleCount = 3
     static let queues = [QueueName(stored: "bounded"), QueueName(stored: "free"), QueueName(stored: "fickle")]
 

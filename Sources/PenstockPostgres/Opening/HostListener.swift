@@ -51,7 +51,6 @@ final class HostListener: Sendable {
     /// How many transactions this machine's processes have committed. Starts again at zero.
     var commitCount: UInt64 { commits.pointee.load(ordering: .sequentiallyConsistent) }
 
-    /// Counts a transaction.
     func countCommit() { commits.pointee.wrappingAdd(1, ordering: .sequentiallyConsistent) }
 
     /// Says that this process has looked.

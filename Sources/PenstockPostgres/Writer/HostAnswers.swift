@@ -20,7 +20,6 @@ struct HostAnswers: AnswerRows {
     /// Which of a slot's rows a ticket has.
     private static func era(of ticket: UInt64) -> UInt64 { ticket >> ticketBits }
 
-    /// The number of a slot's row.
     private func row(_ slot: Int, _ era: UInt64) -> Int64 {
         // FNV-1a spreads the three numbers; the upper bit is that of the sign.
         let bytes = [number, UInt64(slot), era].flatMap { withUnsafeBytes(of: $0) { Array($0) } }

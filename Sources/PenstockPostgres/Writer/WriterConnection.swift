@@ -13,7 +13,6 @@ final class WriterConnection {
     private var backoff: Backoff
     /// The rows of lost connections of this process in `penstock_writer`.
     private var lostRows: [Int64] = []
-    /// When the last connection was lost.
     private var lostAt: ContinuousClock.Instant?
     /// Called with each new connection.
     private let connects: () -> Void

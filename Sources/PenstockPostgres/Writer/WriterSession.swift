@@ -4,7 +4,6 @@ import PenstockSQL
 /// The connection of a process's writer, and the number of its row in `penstock_writer`.
 struct WriterSession {
     let connection: PostgresConnection
-    /// The life of the server that it leads to.
     let life: ServerLife
     private(set) var row: Int64
     /// How many transactions it has written down in that row.
@@ -28,7 +27,6 @@ struct WriterSession {
 
     var server: ServerConnection { connection.server }
 
-    /// The mark of the transaction `number`.
     mutating func nextMark(_ number: Int64, rows: SystemRandom) -> CommitMark {
         if transactionCount >= Self.transactionsMax {
             oldRows.append((row, number - 1))

@@ -63,7 +63,6 @@ package struct SharedFolder: Sendable {
     /// SQLite's log and the index of it, which lie beside the database as the folder does.
     var companions: [String] { database.map { [$0 + "-wal", $0 + "-shm"] } ?? [] }
 
-    /// The path of the file called `name`.
     package func file(_ name: String) -> String { path + "/" + name }
 
     /// Removes the file called `name`, which is one that this module gives.

@@ -10,7 +10,6 @@ package struct SocketLock: Sendable {
     private let path: String
     private let descriptor: Int32
 
-    /// Where the lock's file is.
     package static func file(of path: String) -> String { path + "~lock" }
 
     /// Takes the lock.

@@ -72,7 +72,6 @@ package final class Doorbell: Sendable {
 
     // MARK: Claiming
 
-    /// The tag of the queue for which anybody attends `bucket`.
     package func attendedTag(at bucket: Int) -> UInt16? { board.attendedTag(at: bucket, now: time.boot) }
 
     /// Whether another process attends `bucket`, which then has what is announced there: for whichever queue, or for the

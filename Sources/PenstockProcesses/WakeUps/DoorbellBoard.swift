@@ -130,7 +130,6 @@ package final class DoorbellBoard: Sendable {
     /// What is announced at each bucket.
     package var words: [Word] { (0..<RingBucket.count).map(word) }
 
-    /// What is announced at `bucket`.
     package func word(at bucket: Int) -> Word {
         Word(wordBits(bucket).pointee.load(ordering: .sequentiallyConsistent))
     }

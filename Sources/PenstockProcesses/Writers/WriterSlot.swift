@@ -3,12 +3,10 @@ package import PenstockCore
 
 /// The slot of one store, at which it waits for the ``WriterLock``. One thread uses it.
 package final class WriterSlot {
-    /// The slot's number.
     package let number: Int
     /// Names the present wait, and what was asked for in it.
     package private(set) var ticket: UInt64
     private let slots: WriterSlots
-    /// Bytes of the request that lies there.
     private var requestByteCount = 0
 
     /// Takes a slot that no other store owns; `nil` when there is none.

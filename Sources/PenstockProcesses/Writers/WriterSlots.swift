@@ -106,14 +106,12 @@ package final class WriterSlots: Sendable {
         Word(bits: bits(of: slot).pointee.load(ordering: .sequentiallyConsistent))
     }
 
-    /// Changes a slot's word, if it is still `word`.
     package func change(_ slot: Int, from word: Word, to new: Word) -> Bool {
         bits(of: slot).pointee.compareExchange(
             expected: word.bits, desired: new.bits, ordering: .sequentiallyConsistent
         ).exchanged
     }
 
-    /// Sets a slot's word, whatever it was.
     package func set(_ slot: Int, to word: Word) {
         bits(of: slot).pointee.store(word.bits, ordering: .sequentiallyConsistent)
     }
@@ -122,7 +120,6 @@ package final class WriterSlots: Sendable {
         (memory.start + Self.wordsStart).assumingMemoryBound(to: Atomic<UInt64>.self) + slot
     }
 
-    /// Room for a slot's request.
     package func request(of slot: Int) -> UnsafeMutableRawBufferPointer {
         UnsafeMutableRawBufferPointer(rebasing: memory(of: slot)[..<Self.requestByteCount])
     }
@@ -192,7 +189,6 @@ package final class WriterSlots: Sendable {
 
     // MARK: Requests, for the process that holds the lock
 
-    /// Takes what others than the owner of `ownSlot` have posted.
     package func take(besides ownSlot: Int?) -> [Taken] {
         var taken: [Taken] = []
         for slot in 0..<Self.count where slot != ownSlot {

@@ -26,18 +26,14 @@ struct SettlingMachine<Output> {
 
     /// What is to be done, after what is to be said.
     enum Action {
-        /// Ask upstream for so many deliveries.
         case askUpstream(Int)
-        /// Ask the work for another value.
         case askWork(Name)
-        /// Settle the delivery.
         case settle(Name, HandlerEnd)
         /// Cancel the work, and give its delivery back.
         case giveUp(Name)
         /// Cancel the work; its delivery is lost.
         case cancel(Name)
         case cancelUpstream
-        /// Let the values that waited go.
         case letGo([Output])
     }
 
@@ -58,7 +54,6 @@ struct SettlingMachine<Output> {
         core = FlatMapCore(maxConcurrent: maxConcurrent)
     }
 
-    /// What to ask of upstream now.
     mutating func askUpstream() -> [Action] {
         let count = core.takeAsk()
         return count > 0 ? [.askUpstream(count)] : []
@@ -106,7 +101,6 @@ struct SettlingMachine<Output> {
         return (finishIfDone(), end.isFromOutside ? [.cancel(name)] + actions : actions)
     }
 
-    /// A delivery was settled.
     mutating func settled(_ name: Name) -> (steps: [Step], actions: [Action]) {
         guard settling.remove(name) != nil else { return ([], []) }
         core.ended()

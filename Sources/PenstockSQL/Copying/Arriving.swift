@@ -17,7 +17,6 @@ enum Arriving {
         var isBrokenOff: Bool { place.position < 0 }
     }
 
-    /// The move with that id.
     static func find(_ moveID: String, _ connection: Connection) throws -> Arrival? {
         try connection.first(selectArrival, .text(moveID), read: Arrival.init)
     }
@@ -28,7 +27,6 @@ enum Arriving {
         try connection.all(selectAbandoned, .text(sourceID.rawValue), .text(moveID ?? "")) { $0.text(0) ?? "" }
     }
 
-    /// The names of the queues that come with a move.
     static func queues(of moveID: String, _ connection: Connection) throws -> [QueueName] {
         try connection.all(selectQueues, .text(moveID)) { QueueName(stored: $0.text(0) ?? "") }
     }

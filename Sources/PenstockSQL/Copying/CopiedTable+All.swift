@@ -1,7 +1,6 @@
 /// Which tables are copied. What belongs to processes is not: leases, workers, answers. A table that gets rows of messages or of queues in
 /// a new migration comes into one of these lists, and so does a new column.
 extension CopiedTable {
-    /// The log, and what goes with its messages.
     static let ofMessages = [log] + line + besides
 
     private static let log = CopiedTable(

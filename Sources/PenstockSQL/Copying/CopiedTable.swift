@@ -72,10 +72,8 @@ struct CopiedTable: Sendable {
 
     // MARK: Rows
 
-    /// A row of a statement that gives the table's columns.
     func row(_ row: PreparedStatement) throws -> [CopiedValue] { try Self.row(row, of: columns) }
 
-    /// A row of a statement that gives these columns.
     static func row(_ row: PreparedStatement, of columns: Columns) throws -> [CopiedValue] {
         try columns.indices.map { index in
             if row.isNull(index) { return .null }

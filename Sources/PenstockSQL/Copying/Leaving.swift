@@ -113,7 +113,6 @@ enum Leaving {
         }
     }
 
-    /// The names of the store's queues.
     static func queues(_ connection: Connection) throws -> Set<QueueName> {
         Set(try connection.all(selectNames, read: { QueueName(stored: $0.text(0) ?? "") }))
     }

@@ -5,7 +5,6 @@ import PenstockCore
 struct QueueSettings: Sendable {
     private(set) var queues: [[CopiedValue]] = []
     let names: CopiedNames
-    /// The last sequence number given.
     private(set) var lastSequence: Int64 = 0
 
     /// Written as the queues open, by ``share(as:_:in:)``.

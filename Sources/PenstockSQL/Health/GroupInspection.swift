@@ -99,7 +99,6 @@ package enum GroupInspection {
     private static let given =
         "SELECT queue_id, group_key, count(*) AS count FROM penstock_permit GROUP BY queue_id, group_key"
     private static let permitCount = "CASE WHEN queue.fifo <> 0 THEN 1 ELSE queue.limit_per_key END"
-    /// The queues that have groups.
     private static let grouped = "SELECT id FROM penstock_queue WHERE (fifo <> 0 OR limit_per_key IS NOT NULL)"
     private static let groupedAndWhole = "\(grouped) AND deleting = 0"
 

@@ -54,7 +54,6 @@ enum CancelRequests {
         try connection.run(delete, .integer(sequence))
     }
 
-    /// How a lease stands.
     static func standing(of lease: Lease, _ connection: Connection) throws -> LeaseStanding {
         let row = try connection.first(readLease, .integer(lease.sequence.rawValue)) { row in
             (token: row.integer(0), marks: Marks(rawValue: row.integer(1)))

@@ -73,13 +73,11 @@ extension Claiming {
     /// What is next in line.
     struct Reading {
         var messages: [ClaimedMessage] = []
-        /// Their turns.
         var turns: [Int64] = []
         /// Whether tasks of workflows are among them.
         var hasTasks = false
         /// Messages that hold their unique keys only while they wait.
         var keysWhileWaiting: [Int64] = []
-        /// Those that expire.
         var expiring: [Int64] = []
         /// How long they have been ready.
         var wait = LatencyHistogram()

@@ -63,7 +63,6 @@ enum Cursors {
         }
     }
 
-    /// The cursor called `name` of a queue, when there is one.
     static func find(
         _ name: CursorName, of queue: QueueName, id: Int64, _ connection: Connection
     ) throws -> CursorRecord? {

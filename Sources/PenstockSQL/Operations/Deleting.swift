@@ -8,9 +8,7 @@ import PenstockCore
 enum Deleting {
     /// What a step has come to.
     enum Step: Sendable {
-        /// There is more to delete.
         case goesOn
-        /// The queue is gone.
         case isGone
         /// So many messages wait or run, and nobody asked for force. The queue is no longer being deleted.
         case isRefused(openCount: Int64)

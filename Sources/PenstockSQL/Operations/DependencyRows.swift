@@ -49,13 +49,11 @@ enum DependencyRows {
 }
 
 extension Dependency.Need {
-    /// What the columns `need` and `when_dead` say.
     init(stored need: String?, whenDead: String?) {
         self =
             need == "ended" ? .ended : .done(whenDead: whenDead.flatMap(Dependency.WhenDead.init) ?? .cancel)
     }
 
-    /// The columns `need` and `when_dead`.
     var columns: (need: String, whenDead: String) {
         switch self {
         case .ended: ("ended", Dependency.WhenDead.cancel.rawValue)

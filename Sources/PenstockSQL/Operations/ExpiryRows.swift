@@ -16,7 +16,6 @@ package enum ExpiryRows {
         try connection.prefetch(readFirst, .integer(queueID))
     }
 
-    /// When the first message of the queue of that name expires.
     package static func first(of queue: QueueName, _ connection: Connection) throws -> Timestamp? {
         try connection.first(readFirstNamed, .text(queue.text)) { Timestamp(microseconds: $0.integer(0)) }
     }

@@ -17,7 +17,6 @@ struct Group {
 /// others only as `GroupPolicy.keepsPermit` says; they are no more than the policy says, but for leases from before it said
 /// less; and while one is free and the group is not paused, none is blocked.
 enum Groups {
-    /// The key of the group of message `sequence`.
     static func key(of sequence: Int64, _ connection: Connection) throws -> String? {
         try connection.first(readKey, .integer(sequence)) { $0.text(0) } ?? nil
     }

@@ -10,13 +10,11 @@ package struct Marks: OptionSet {
         self.rawValue = rawValue
     }
 
-    /// It holds a unique key.
     package static let uniqueKey = Marks(rawValue: 1)
     /// It is a task of a workflow, whose end others may wait for.
     package static let task = Marks(rawValue: 2)
     /// It waits for an event, and has a row in `penstock_awaited`.
     package static let awaitsEvent = Marks(rawValue: 4)
-    /// It has a group.
     package static let group = Marks(rawValue: 8)
     /// It expires, and has a row in `penstock_expiry` unless a worker has it.
     package static let expiry = Marks(rawValue: 16)
@@ -92,12 +90,10 @@ enum TaskRows {
         try connection.first(find, .integer(sequence)) { _ in true } ?? false
     }
 
-    /// Which messages of a set are tasks.
     static func tasks(among set: MessageSet, _ connection: Connection) throws -> [Int64] {
         try connection.all(findAll, on: set) { $0.integer(0) }
     }
 
-    /// The workflow that message `sequence` is a task of.
     static func workflow(of sequence: Int64, _ connection: Connection) throws -> Int64? {
         try connection.first(readWorkflow, .integer(sequence)) { $0.integer(0) }
     }

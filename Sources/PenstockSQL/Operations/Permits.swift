@@ -148,7 +148,6 @@ enum Permits {
         ) { $0.integer(0) }
     }
 
-    /// How many permits of a group are given, counted up to `most`.
     static func given(of group: Group, upTo most: Int64, _ connection: Connection) throws -> Int64 {
         try connection.first(count, .integer(group.account.id), .text(group.key), .integer(most)) { $0.integer(0) } ?? 0
     }

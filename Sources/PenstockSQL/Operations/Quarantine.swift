@@ -45,7 +45,6 @@ package enum Quarantine {
         try isInLog(sequence, in: transaction) || !orphans(sequence, in: transaction).isEmpty
     }
 
-    /// Whether the log has message `sequence`.
     package static func isInLog(_ sequence: Int64, in transaction: Transaction) throws -> Bool {
         try transaction.connection.first(inLog, .integer(sequence), read: { _ in true }) ?? false
     }

@@ -36,7 +36,6 @@ package enum Scheduling {
         return record
     }
 
-    /// The schedules by name: one, or all.
     package static func records(_ name: ScheduleName?, _ connection: Connection) throws -> [ScheduleRecord] {
         if let name {
             guard let record = try record(name, connection) else { throw PenstockError.unknown(name) }
@@ -45,7 +44,6 @@ package enum Scheduling {
         return try connection.all(selectAll, read: ScheduleRow.init).map { $0.record([]) }
     }
 
-    /// A page of schedules by name.
     package static func records(page query: ScheduleQuery, _ connection: Connection) throws -> [ScheduleRecord] {
         let statement = try connection.statement(selectAfter)
         defer { statement.reset() }

@@ -3,7 +3,6 @@ import PenstockCore
 /// What messages leave behind beside the line: the log, attempts, results, steps, events, and what made them tasks. With their last
 /// task workflows go.
 struct Traces {
-    /// Whether there are tasks at all.
     let hasTasks: Bool
     private let others: [MessageSetQuery]
 

@@ -7,7 +7,6 @@ import PenstockCore
 /// no more than one message of each other group, or two where some are tried again, however much those have waiting; and one
 /// that was away, or had its messages put off, has saved nothing up. What is ready no more and has not started gives its turn back.
 enum Turns {
-    /// The turn of message `sequence`, which is ready.
     static func turn(of sequence: Int64, _ account: QueueAccount, _ connection: Connection) throws -> Int64 {
         guard account.hasTurns else { return 0 }
         return try connection.first(readTurn, .integer(sequence)) { $0.integer(0) } ?? 0

@@ -177,7 +177,6 @@ package final class LeaseHorizon: Sendable {
 }
 
 extension WorkerRow {
-    /// Every worker that has a row.
     package static func all(_ connection: Connection) throws -> [WorkerRow] {
         try connection.all(select) { row in
             WorkerRow(

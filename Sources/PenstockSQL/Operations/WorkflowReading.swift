@@ -167,7 +167,6 @@ enum TaskPlaces {
         for index in messages.indices { messages[index].task = places[messages[index].lease.sequence.rawValue] }
     }
 
-    /// The place of message `sequence`, if it is a task.
     static func place(of sequence: Int64, _ connection: Connection) throws -> TaskPlace? {
         try connection.first(selectOne, .integer(sequence), read: place)
     }

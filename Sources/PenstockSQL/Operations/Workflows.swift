@@ -134,7 +134,6 @@ package enum Workflows {
         try connection.all(selectWaitingChildren, .integer(sequence)) { $0.integer(0) }
     }
 
-    /// The number of the workflow called `name`.
     package static func find(_ name: WorkflowName, _ connection: Connection) throws -> Int64? {
         try connection.first(selectNamed, .text(name.text)) { $0.integer(0) }
     }
@@ -144,7 +143,6 @@ package enum Workflows {
         try connection.first(anyOpen, .integer(id)) { _ in true } ?? false
     }
 
-    /// The message of a task.
     package static func findTask(_ name: TaskName, of id: Int64, _ connection: Connection) throws -> Int64? {
         try connection.first(selectTask, .integer(id), .text(name.text)) { $0.integer(0) }
     }

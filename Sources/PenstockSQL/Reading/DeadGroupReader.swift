@@ -5,7 +5,6 @@ package enum DeadGroupReader {
     /// How many are read by one statement: a server's answer is a way there and back, and has all their errors.
     private static let runMax = 64
 
-    /// Answers one query.
     package static func groups(_ query: DeadGroupQuery, _ connection: Connection) throws -> DeadGroupPage {
         var walk = try SequenceWalk(query.messages, QueueReader.ids(query.queue, connection), connection)
         var grouping = DeadGrouping()

@@ -33,7 +33,6 @@ struct MessageRows {
         return sequences.filter(found.contains)
     }
 
-    /// Gives records their payloads.
     static func readPayloads(of records: inout [MessageRecord], _ connection: Connection) throws {
         if records.isEmpty { return }
         let rows = try connection.all(selectPayloads, list(of: records)) { ($0.integer(0), try $0.bytes(1)) }
@@ -41,7 +40,6 @@ struct MessageRows {
         for index in records.indices { records[index].payload = payloads[records[index].sequence.rawValue] ?? [] }
     }
 
-    /// Gives records what came of their attempts.
     static func readAttempts(of records: inout [MessageRecord], _ connection: Connection) throws {
         if records.isEmpty { return }
         let rows = try connection.all(selectAttempts, list(of: records)) { row in

@@ -32,7 +32,6 @@ enum SequenceSource {
         return try sources + queues.flatMap { try Self.sources(of: states, $0, connection) }
     }
 
-    /// The sources of messages in these states in a queue.
     private static func sources(
         of states: Set<MessageState>, _ queueID: Int64, _ connection: Connection
     ) throws -> [SequenceSource] {

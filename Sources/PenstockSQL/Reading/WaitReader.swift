@@ -105,7 +105,6 @@ package struct WaitReader {
         return causes
     }
 
-    /// What a group that waits for its time waits for.
     private func groupTime(_ queue: QueueRow, _ key: String) throws -> [WaitReason.Cause] {
         let row = try connection.first(readGroupRate, .integer(queue.id), .text(key)) {
             (

@@ -46,7 +46,6 @@ struct CascadeWork {
         add(Item(subject: Subject(sequence: sequence), after: 0))
     }
 
-    /// Notes that the workflow is cancelled.
     mutating func note(cancelled workflowID: Int64) {
         add(Item(subject: Subject(workflowID: workflowID), after: 0))
     }

@@ -42,7 +42,6 @@ struct DepthChange: Equatable {
         }
     }
 
-    /// Counts one message that came to its end.
     mutating func countEnd(_ state: MessageState) {
         switch state {
         case .done: doneTotal += 1

@@ -70,7 +70,6 @@ package final class PolicyCache {
         return found
     }
 
-    /// What is known of the depth of the queue with that id.
     func depth(of id: Int64) -> KnownDepth {
         if let known = depths[id] { return known }
         let known = KnownDepth()
@@ -84,7 +83,6 @@ package final class PolicyCache {
         return try keep(connection.first(Self.byName, .text(name.text), read: QueueRow.init))
     }
 
-    /// The queue with that id, or `nil` when there is none.
     package func row(id: Int64, _ connection: Connection) throws -> QueueRow? {
         if let name = names[id], let row = rows[name] { return row }
         return try keep(connection.first(Self.byID, .integer(id), read: QueueRow.init))

@@ -25,7 +25,6 @@ package final class Transaction {
     private var rungApart: [QueueName: Ring] = [:]
 
     let policies: PolicyCache
-    /// The last sequence number given so far.
     private(set) var lastSequence: Int64
     /// The last one given before: what has a higher one came in this transaction.
     let lastSequenceBefore: Int64
@@ -64,7 +63,6 @@ package final class Transaction {
         try policies.beginTransaction(connection)
     }
 
-    /// The account of the queue called `name`.
     func account(of name: QueueName) throws -> QueueAccount {
         if let id = accountIDs[name], let account = accounts[id] { return account }
         guard let row = try policies.row(named: name, connection) else { throw PenstockError.unknown(name) }
@@ -77,7 +75,6 @@ package final class Transaction {
         return try policies.row(id: id, connection).map(open)
     }
 
-    /// Whether there is a queue called `name`.
     func exists(_ name: QueueName) throws -> Bool {
         try policies.row(named: name, connection) != nil
     }

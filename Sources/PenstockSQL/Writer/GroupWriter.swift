@@ -172,7 +172,6 @@ extension GroupWriter {
         }
     }
 
-    /// Puts `jobs` before all others.
     package func putBack(_ jobs: [any Job]) {
         if !jobs.isEmpty { state.withLock { $0.jobs.insert(contentsOf: jobs, at: 0) } }
     }

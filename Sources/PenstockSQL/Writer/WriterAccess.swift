@@ -17,7 +17,6 @@ package final class WriterAccess {
         case nothingLeft
     }
 
-    /// What names a request.
     package struct Request {
         package let slot: Int
         package let ticket: UInt64

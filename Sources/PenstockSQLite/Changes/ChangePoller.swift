@@ -9,7 +9,6 @@ import PenstockSQL
 /// While nothing was committed, a look is one question to SQLite. It belongs to one thread.
 final class ChangePoller: ChangePolling {
     private let path: String
-    /// Throws when the file is no longer the one that the store has open.
     private let requireFile: @Sendable () throws -> Void
     /// What this finds of the tables, for the store.
     private let tables: KnownTables

@@ -23,7 +23,6 @@ struct Answers: AnswerRows {
 
     private func row(of slot: Int) -> Int64 { firstRow + Int64(slot) }
 
-    /// Writes down what requests gave.
     func write(_ answers: [RequestAnswer], _ connection: Connection) throws {
         for answer in answers {
             try answer.bytes.withUnsafeBytes { bytes in

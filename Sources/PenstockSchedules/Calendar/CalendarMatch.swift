@@ -57,7 +57,6 @@ struct CalendarMatch: Hashable, Sendable {
         return (day + Int64(left.trailingZeroBitCount) - date.day) * 86_400 + Int64(found)
     }
 
-    /// The first matching second of a day that is not before `start`.
     private func firstSecond(ofDayFrom start: Int) -> Int? {
         let (hour, minute, second) = (start / 3600, start / 60 % 60, start % 60)
         if hours.has(hour) {

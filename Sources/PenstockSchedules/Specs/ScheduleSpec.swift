@@ -46,7 +46,6 @@ package struct ScheduleSpec: Hashable, Sendable, CustomStringConvertible {
         kind = try SpecParser(text: self.text, words: words).kind()
     }
 
-    /// The spec as text.
     package var description: String { text }
 
     /// The first moment after `moment` at which it fires in `zone`; `nil` when there is none before the year 10000.

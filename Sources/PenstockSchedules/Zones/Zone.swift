@@ -17,12 +17,10 @@ package struct Zone: Sendable {
         var offset: Int64
     }
 
-    /// What the zone is called.
     package let name: ZoneName
     /// A number made of the data: another one says that the data has changed. UTC has 0.
     package let fingerprint: Int64
     let changes: [Change]
-    /// The offset before the first change.
     let firstOffset: Int64
     /// What holds after the last change, in years to come.
     let years: YearlyChanges?

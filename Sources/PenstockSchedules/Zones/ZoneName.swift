@@ -4,7 +4,6 @@ package import PenstockCore
 ///
 /// It is part of a file's path, so it can hold nothing that leads elsewhere.
 package struct ZoneName: Hashable, Sendable, CustomStringConvertible {
-    /// The name as text.
     package let text: String
 
     /// The zone that needs no file.
@@ -36,10 +35,8 @@ package struct ZoneName: Hashable, Sendable, CustomStringConvertible {
         self.text = text
     }
 
-    /// The name as text.
     package var description: String { text }
 
-    /// Whether it is UTC by any name.
     var isUTC: Bool { ZoneName.namesOfUTC.contains(text) }
 
     /// Whether it is of the second set of zones, in which each day with a leap second has one second more.

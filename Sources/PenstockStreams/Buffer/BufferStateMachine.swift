@@ -16,7 +16,6 @@ struct BufferStateMachine<
         case goOn(Puller)
         /// Tell the puller that nobody wants more of it.
         case stop(Puller)
-        /// Give the element to the consumer.
         case give(Element, to: Consumer)
         /// Tell the consumer that no more elements come, and why if it was a failure.
         case end(Consumer, Failure?)

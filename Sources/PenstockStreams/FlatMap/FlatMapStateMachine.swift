@@ -33,7 +33,6 @@ struct FlatMapStateMachine<
     @usableFromInline enum Offer: Sendable {
         /// Give it to the consumer, and go on.
         case give(to: Consumer)
-        /// Wait with it.
         case wait
         /// Nobody wants it.
         case stop

@@ -31,7 +31,6 @@ extension ReplayWord: Sendable where Element: Sendable {}
 
     /// What there is to do.
     @usableFromInline package enum Step {
-        /// Tell the listener.
         case tell(Listener, Word, Name)
         /// Tell the sender that its element was sent.
         case admitted(Sender, letGo: Element?)

@@ -9,6 +9,5 @@ package enum BuiltPrograms {
         return (bundle as NSString).deletingLastPathComponent
     }()
 
-    /// The path of one.
     package static func path(_ name: String) -> String { "\(folder)/\(name)" }
 }

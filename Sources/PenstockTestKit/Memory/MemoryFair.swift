@@ -50,7 +50,6 @@ struct MemoryFair: Sendable {
 }
 
 extension MemoryState {
-    /// The turn of a message that becomes ready.
     mutating func turn(of message: MemoryMessage) -> Int64 {
         guard let queue = queues[message.queue], let fair = queue.fair else { return 0 }
         let priority = message.new.priority

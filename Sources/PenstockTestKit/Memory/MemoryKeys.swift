@@ -12,7 +12,6 @@ struct MemoryKeys: Sendable {
 
     private var holders: [KeyBytes: Holder] = [:]
 
-    /// The message that holds `key`.
     func holder(of key: KeyBytes, at now: Timestamp) -> Holder? {
         guard let holder = holders[key], holder.until.map({ $0 > now }) ?? true else { return nil }
         return holder

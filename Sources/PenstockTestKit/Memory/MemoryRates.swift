@@ -202,7 +202,6 @@ extension MemoryState {
         return queue.rates.groups.values.compactMap(\.opensAt).min().map { wall($0, moment) }
     }
 
-    /// When the next message of a queue may start, by its rate.
     func nextStart(of name: QueueName, at moment: Moment) -> Timestamp? {
         guard let queue = queues[name], let rate = queue.policy.rate else { return nil }
         return wall(RateMeter(rate).opens(queue.rates.tat), moment)

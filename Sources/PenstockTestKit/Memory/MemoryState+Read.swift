@@ -157,7 +157,6 @@ extension MemoryMessage {
         return passes(group: query.group, query.matching)
     }
 
-    /// Whether it is in that group, if a key is given, and passes the filter.
     func passes(group key: String?, _ filter: MessageFilter) -> Bool {
         if let key, group != KeyBytes(key) { return false }
         return filter.passes(

@@ -136,7 +136,6 @@ struct MemoryMessage: Sendable {
     /// By what worker it is held, while it is leased.
     var hold: Hold?
     var attempts: [AttemptRecord] = []
-    /// Which task of which workflow it is.
     var task: TaskPlace?
     /// What it waits for or has waited for, in the order of the log.
     var dependencies: [MemoryDependency] = []

@@ -58,7 +58,6 @@ package final class IdleExecutor: TaskExecutor {
         state.withLock { $0.errandCount += 1 }
     }
 
-    /// The task is back.
     package func comeBack() {
         wake { $0.errandCount -= 1 }
     }

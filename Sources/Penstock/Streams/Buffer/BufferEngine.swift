@@ -50,7 +50,6 @@ package final class BufferEngine<Element: Sendable>: Sendable {
         package var give: @Sendable (Delivery<Element>) -> Bool
         /// Whether ``give`` runs code of the program.
         package var givesToCode: Bool
-        /// Cancels upstream.
         package var cancelUpstream: @Sendable () -> Void
         /// The queue is ready, and from now on upstream is asked at once.
         package var opened: @Sendable () -> Void

@@ -35,7 +35,6 @@ struct DurableBufferStateMachine<Value: Sendable, Puller: Sendable>: Sendable {
         case goOn(Puller)
         /// Tell the puller that nobody wants more of it.
         case stop(Puller)
-        /// Cancel what reads upstream.
         case cancelUpstream
         /// These could not be stored before the end.
         case lost(Int)
@@ -154,7 +153,6 @@ struct DurableBufferStateMachine<Value: Sendable, Puller: Sendable>: Sendable {
         return [.wake]
     }
 
-    /// Upstream has finished.
     mutating func upstreamFinished() -> [Action] {
         guard phase == .running else { return [] }
         phase = .finishing

@@ -91,7 +91,6 @@ package final class LogDelivery: Sendable {
         demand.add(count)
     }
 
-    /// Ends the subscription.
     package func cancel() {
         demand.end()
         cancelSubscription()

@@ -76,7 +76,6 @@ final class LogHub<Value: Sendable>: Sendable {
 
     var subscriberCount: Int { state.withLock { $0.machine.subscriberCount } }
 
-    /// The tail as it is now.
     var tail: LogTail<Value>? { state.withLock { $0.machine.tail } }
 
     /// A subscriber comes that has read the log up to `place`, or does not know yet how far.

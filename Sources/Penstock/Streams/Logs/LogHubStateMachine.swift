@@ -18,7 +18,6 @@ struct LogHubStateMachine<Value: Sendable, Consumer: Sendable>: Sendable {
         case start(Run)
         /// Stop reading: nobody is left.
         case stop
-        /// Give these to the consumer.
         case give(ArraySlice<Item>, to: Consumer)
         /// Tell the consumer to read the log itself.
         case sendBack(Consumer)
