@@ -84,10 +84,7 @@ final class ChangePoller: ChangePolling {
     /// A connection of its own, as `data_version` speaks of what others than the connection have written.
     private func opened() throws -> DatabaseQueue {
         if let database { return database }
-        var configuration = Configuration()
-        configuration.readonly = true
-        configuration.label = "penstock watch"
-        let opened = try DatabaseQueue(path: path, configuration: configuration)
+        let opened = try DatabaseQueue(path: path, configuration: Configuration("watch", readonly: true))
         database = opened
         return opened
     }

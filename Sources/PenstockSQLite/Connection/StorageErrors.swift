@@ -13,68 +13,65 @@ enum StorageErrors {
     /// `error` as a ``PenstockError`` about the file at `path`; errors that are one already, and cancellation, pass.
     static func translated(_ error: any Error, path: String) -> any Error {
         guard let error = error as? DatabaseError else { return error }
+        let detail = error.message ?? "no detail"
+        func failure(_ code: PenstockError.Code, _ message: String) -> PenstockError {
+            PenstockError(code, message, cause: error)
+        }
+        func diskFull() -> PenstockError {
+            failure(
+                .diskFull,
+                "No room is left on the disk of \(path); make room, and try again: what was not acknowledged was not stored."
+            )
+        }
         switch error.resultCode {
         case .SQLITE_NOTADB:
-            return PenstockError(.notADatabase, "\(path) is not an SQLite database; nothing was changed.", cause: error)
+            return failure(.notADatabase, "\(path) is not an SQLite database; nothing was changed.")
         case .SQLITE_CORRUPT:
-            return PenstockError(
-                .corrupt, "\(path) is damaged; stop its writers, keep a copy, and run `penstock doctor` on it.",
-                cause: error)
+            return failure(
+                .corrupt, "\(path) is damaged; stop its writers, keep a copy, and run `penstock doctor` on it.")
         case .SQLITE_CONSTRAINT:
-            let contradiction = error.message ?? "no detail"
-            var failure = PenstockError(
-                .corrupt, "\(path) contradicts itself (\(contradiction)); run `penstock doctor --repair`.", cause: error
-            )
-            failure.contradiction = contradiction
-            return failure
+            var contradiction = failure(
+                .corrupt, "\(path) contradicts itself (\(detail)); run `penstock doctor --repair`.")
+            contradiction.contradiction = detail
+            return contradiction
         case .SQLITE_FULL:
-            return diskFull(path, error)
+            return diskFull()
         case .SQLITE_IOERR where error.extendedResultCode == .SQLITE_IOERR_SHMSIZE:
             // The memory that the processes share beside the file is a file, too, and could not grow.
-            return diskFull(path, error)
+            return diskFull()
         case .SQLITE_READONLY, .SQLITE_PERM, .SQLITE_AUTH:
-            return PenstockError(
-                .readOnly, "\(path) or its folder cannot be written; check the permissions of both.", cause: error)
+            return failure(.readOnly, "\(path) or its folder cannot be written; check the permissions of both.")
         case .SQLITE_CANTOPEN where mayBeOpened(path):
             let why =
                 hasTooManyFilesOpen
                 ? "perhaps this process has too many files open (`ulimit -n`)."
                 : "is its disk full, also of inodes (`df -i`), or does it report errors?"
-            return PenstockError(
-                .storage, "\(path) or a file beside it cannot be opened, though their permissions allow it; \(why)",
-                cause: error)
+            return failure(
+                .storage, "\(path) or a file beside it cannot be opened, though their permissions allow it; \(why)")
         case .SQLITE_CANTOPEN:
-            return PenstockError(
+            return failure(
                 .readOnly,
-                "\(path) or a file beside it cannot be opened; check that its folder exists, and that it and they may be written.",
-                cause: error)
+                "\(path) or a file beside it cannot be opened; check that its folder exists, and that it and they may be written."
+            )
         case .SQLITE_BUSY, .SQLITE_LOCKED:
-            return PenstockError(
-                .busy, "Another program holds \(path) for writing and does not let go; end its transaction.",
-                cause: error)
+            return failure(
+                .busy, "Another program holds \(path) for writing and does not let go; end its transaction.")
         case .SQLITE_MISUSE where error.message == "Connection is closed":
             // GRDB's own word for a pool that was closed.
-            return PenstockError(.closed, "The store is closed; open it again.", cause: error)
+            return failure(.closed, "The store is closed; open it again.")
         case .SQLITE_IOERR where error.extendedResultCode == .SQLITE_IOERR_WRITE:
-            return PenstockError(
+            return failure(
                 .storage,
-                "\(path) cannot be written: the disk reports an error, or files may not be so large (`ulimit -f`).",
-                cause: error)
+                "\(path) cannot be written: the disk reports an error, or files may not be so large (`ulimit -f`).")
         case .SQLITE_IOERR:
-            return PenstockError(
-                .storage, "The disk of \(path) reported an error: \(error.message ?? "no detail").", cause: error)
-        case .SQLITE_ERROR where error.message?.contains("no such table: penstock_") == true:
-            return PenstockError(
-                .corrupt,
-                "\(path) has lost a part of its schema (\(error.message ?? "")); restore it from a copy.", cause: error)
-        case .SQLITE_ERROR where error.message.map(isOfSchema) == true:
-            return PenstockError(
-                .corrupt,
-                "\(path) has not the schema that it says (\(error.message ?? "")); run `penstock doctor` on it.",
-                cause: error)
+            return failure(.storage, "The disk of \(path) reported an error: \(detail).")
+        case .SQLITE_ERROR where detail.contains("no such table: penstock_"):
+            return failure(.corrupt, "\(path) has lost a part of its schema (\(detail)); restore it from a copy.")
+        case .SQLITE_ERROR where isOfSchema(detail):
+            return failure(
+                .corrupt, "\(path) has not the schema that it says (\(detail)); run `penstock doctor` on it.")
         default:
-            return PenstockError(
-                .storage, "SQLite reported an error on \(path): \(error.message ?? "no detail").", cause: error)
+            return failure(.storage, "SQLite reported an error on \(path): \(detail).")
         }
     }
 
@@ -106,13 +103,5 @@ enum StorageErrors {
             descriptors.append(descriptor)
         }
         return false
-    }
-
-    private static func diskFull(_ path: String, _ cause: any Error) -> PenstockError {
-        PenstockError(
-            .diskFull,
-            "No room is left on the disk of \(path); make room, and try again: what was not acknowledged was not stored.",
-            cause: cause
-        )
     }
 }

@@ -173,11 +173,7 @@ struct HealthInspection {
 
     /// A connection that can write nothing, and that waits a little for a program that recovers the file.
     static func readOnly() -> Configuration {
-        var configuration = Configuration()
-        configuration.readonly = true
-        configuration.label = "penstock health"
-        configuration.busyMode = .timeout(5)
-        return configuration
+        Configuration("health", readonly: true, busyMode: .timeout(5))
     }
 }
 

@@ -29,10 +29,7 @@ extension SQLiteStore {
 
     private static func repair(resolved path: String, dryRun: Bool, now: Timestamp) throws -> RepairReport {
         try FileIdentity.refuseOtherNames(path)
-        var configuration = Configuration()
-        configuration.label = "penstock repair"
-        configuration.busyMode = .timeout(30)
-        let file = try DatabaseQueue(path: path, configuration: configuration)
+        let file = try DatabaseQueue(path: path, configuration: Configuration("repair", busyMode: .timeout(30)))
         defer { try? file.close() }
         return try file.writeWithoutTransaction { database in
             try SchemaMigrator(path: path).refuseUnreadable(database)

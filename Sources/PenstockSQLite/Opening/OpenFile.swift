@@ -131,6 +131,16 @@ enum OpenFile {
     }
 }
 
+extension Configuration {
+    /// That of a connection for `purpose`, the word by which it is told from others.
+    init(_ purpose: String, readonly: Bool = false, busyMode: Database.BusyMode = .immediateError) {
+        self.init()
+        label = "penstock \(purpose)"
+        self.readonly = readonly
+        self.busyMode = busyMode
+    }
+}
+
 /// Waits for a lock whose holder wakes nobody.
 enum Patience {
     /// Runs `body` again for as long as it finds the database locked, up to `limit` from now.

@@ -128,18 +128,14 @@ final class ReadOnlyFile: Sendable {
     }
 
     private var configuration: Configuration {
-        var configuration = Configuration()
-        configuration.readonly = true
-        configuration.label = "penstock reader"
-        configuration.busyMode = Patience.busyMode(upTo: busyMax)
-        return configuration
+        Configuration("reader", readonly: true, busyMode: Patience.busyMode(upTo: busyMax))
     }
 
     /// SQLite does not say why it cannot open a file. Beside a write-ahead log without its `-shm` it must be able to make that one;
     /// where nothing is in its way, this process has too many files open.
     private static func mayBeOpened(_ path: String) -> Bool {
-        let folder = String(path[...(path.lastIndex(of: "/") ?? path.startIndex)])
-        return access(path, R_OK) == 0 && (access(path + "-shm", R_OK) == 0 || access(folder, W_OK) == 0)
+        access(path, R_OK) == 0
+            && (access(path + "-shm", R_OK) == 0 || access(DatabasePath.folder(of: path), W_OK) == 0)
     }
 
     /// What an error of a reading means to people, about the file at `path`.

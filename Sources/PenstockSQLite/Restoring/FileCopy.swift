@@ -35,10 +35,8 @@ struct FileCopy: Sendable {
     }
 
     private func write<Report>(_ prepare: (Database) throws -> Report) throws -> Report {
-        var configuration = Configuration()
-        configuration.label = "penstock copy"
         do {
-            let new = try DatabaseQueue(path: file.temporaryPath, configuration: configuration)
+            let new = try DatabaseQueue(path: file.temporaryPath, configuration: Configuration("copy"))
             defer { try? new.close() }
             return try new.writeWithoutTransaction { database in
                 // Nobody else has this file, so no memory is shared for it.
