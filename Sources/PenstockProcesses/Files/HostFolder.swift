@@ -35,7 +35,9 @@ package final class HostFolder: Sendable {
             let folder = try SharedFolder(private: own.file(name))
             let file = folder.file(Self.fileName)
             let descriptor = try folder.open(file)
-            if Self.names(store, descriptor), flock(descriptor, LOCK_SH | LOCK_NB) == 0 { return (folder, descriptor) }
+            if Self.names(store, descriptor), FileLock.take(descriptor, by: FileLock.shared) == 0 {
+                return (folder, descriptor)
+            }
             close(descriptor)
             throw PenstockError(.storage, "The folder \(folder.path) is another store's; remove it.")
         }
@@ -50,9 +52,9 @@ package final class HostFolder: Sendable {
     package func leave() {
         try? Self.alone(in: own) {
             // The lock of this process becomes one that nobody shares, if nobody does.
-            if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { Self.remove(folder.path) { Self.isSame(descriptor, $0) } }
+            if FileLock.take(descriptor) == 0 { Self.remove(folder.path) { Self.isSame(descriptor, $0) } }
         }
-        _ = flock(descriptor, LOCK_UN)
+        FileLock.release(descriptor)
     }
 
     /// Whether two descriptors are of one file: it may have been removed, and another one made.
@@ -65,7 +67,7 @@ package final class HostFolder: Sendable {
     private static func removeLeft(in own: SharedFolder, besides name: String) {
         let names = (try? FileManager.default.contentsOfDirectory(atPath: own.path)) ?? []
         for left in names.filter({ $0 != name && $0 != lockName }).shuffled().prefix(removedMax) {
-            remove(own.file(left)) { flock($0, LOCK_EX | LOCK_NB) == 0 }
+            remove(own.file(left)) { FileLock.take($0) == 0 }
         }
     }
 
@@ -116,7 +118,7 @@ package final class HostFolder: Sendable {
         let lock = try own.open(own.file(lockName))
         defer { close(lock) }
         let end = ContinuousClock.now + patience
-        while flock(lock, LOCK_EX | LOCK_NB) != 0 {
+        while FileLock.take(lock) != 0 {
             guard .now < end else { throw PenstockError(.busy, "Another process has the folder \(own.path) in hand.") }
             usleep(1000)
         }

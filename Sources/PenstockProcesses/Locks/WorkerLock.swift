@@ -12,12 +12,10 @@ package final class WorkerLock: Sendable {
     private let descriptor: Int32
 
     /// Makes a lock file that no other process has, and locks it.
-    package convenience init(in folder: SharedFolder) throws {
-        try self.init(in: folder) { FileLock.tryLock($0) }
-    }
+    package convenience init(in folder: SharedFolder) throws { try self.init(in: folder, by: FileLock.alone) }
 
     /// - Parameter lock: locks an open file. For tests, in which the system gives no locks.
-    init(in folder: SharedFolder, by lock: (Int32) -> Int32) throws {
+    init(in folder: SharedFolder, by lock: FileLock.Call) throws {
         self.folder = folder
         while true {
             let name = Self.prefix + UUID().uuidString.lowercased()
@@ -41,8 +39,7 @@ package final class WorkerLock: Sendable {
 
     /// Lets go of the lock without removing the file, as the kernel does at a process's death.
     deinit {
-        // Said, and not only by closing: a child that was just forked has the descriptor until it runs its program.
-        flock(descriptor, LOCK_UN)
+        FileLock.release(descriptor)
         close(descriptor)
     }
 
@@ -75,7 +72,7 @@ package final class WorkerLock: Sendable {
         let descriptor = Foundation.open(folder.file(name), O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return Sight(isHeld: errno != ENOENT) }
         defer { close(descriptor) }
-        guard flock(descriptor, LOCK_SH | LOCK_NB) != 0 else { return Sight(isHeld: false) }
+        guard FileLock.take(descriptor, by: FileLock.shared) != 0 else { return Sight(isHeld: false) }
         return Sight(isHeld: true, askedAt: readWord(descriptor))
     }
 
@@ -130,7 +127,7 @@ package final class WorkerLock: Sendable {
         for file in files where isName(file) {
             let descriptor = Foundation.open(folder.file(file), O_RDWR | O_CLOEXEC)
             if descriptor < 0 { continue }
-            if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { folder.remove(file) }
+            if FileLock.take(descriptor) == 0 { folder.remove(file) }
             close(descriptor)
         }
     }

@@ -24,8 +24,7 @@ package struct SocketLock: Sendable {
     /// more, and makes another.
     package func release() {
         unlink(Self.file(of: path))
-        // Said, and not only by closing: a child that was just forked has the descriptor until it runs its program.
-        _ = flock(descriptor, LOCK_UN)
+        FileLock.release(descriptor)
         close(descriptor)
     }
 
@@ -41,18 +40,14 @@ package struct SocketLock: Sendable {
         while true {
             let descriptor = Foundation.open(file(of: path), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
             guard descriptor >= 0 else { throw SystemErrors.failure("Nothing can listen at \(path)", errno) }
-            if flock(descriptor, LOCK_EX | LOCK_NB) == 0 {
-                var facts = stat()
-                if fstat(descriptor, &facts) == 0, facts.st_nlink > 0 { return descriptor }
-                close(descriptor)
-                continue
-            }
-            let number = errno
+            let failure = FileLock.take(descriptor)
+            var facts = stat()
+            if failure == 0, fstat(descriptor, &facts) == 0, facts.st_nlink > 0 { return descriptor }
             close(descriptor)
-            switch number {
-            case EINTR: continue
-            case EAGAIN: throw access(path, F_OK) == 0 ? SocketFile.taken(path) : unseen(path)
-            default: throw SystemErrors.failure("Nothing can listen at \(path)", number)
+            switch failure {
+            case 0: continue
+            case EWOULDBLOCK: throw access(path, F_OK) == 0 ? SocketFile.taken(path) : unseen(path)
+            default: throw SystemErrors.failure("Nothing can listen at \(path)", failure)
             }
         }
     }

@@ -19,7 +19,7 @@ package final class WriterLock: Sendable {
     /// Where the lock's file lies.
     package let path: String
     private let descriptor: Int32
-    private let lock: @Sendable (Int32) -> Int32
+    private let lock: FileLock.Call
     /// Why the system gave no lock at the last try that failed, an `errno`; 0: another process had it.
     private let failure = Atomic<Int32>(0)
     /// Of the file that is open; the system knows it of every one.
@@ -28,12 +28,10 @@ package final class WriterLock: Sendable {
     static let fileName = "writer-lock"
 
     /// - Throws: ``PenstockError`` when the lock's file cannot be made or opened.
-    package convenience init(_ folder: SharedFolder) throws {
-        try self.init(folder) { FileLock.tryLock($0) }
-    }
+    package convenience init(_ folder: SharedFolder) throws { try self.init(folder, by: FileLock.alone) }
 
     /// - Parameter lock: locks an open file. For tests, in which the system gives no locks.
-    init(_ folder: SharedFolder, by lock: @escaping @Sendable (Int32) -> Int32) throws {
+    init(_ folder: SharedFolder, by lock: @escaping FileLock.Call) throws {
         self.lock = lock
         path = folder.file(Self.fileName)
         descriptor = try folder.open(path)
@@ -73,7 +71,7 @@ package final class WriterLock: Sendable {
 
     /// Lets go of the lock, and wakes one store that waits for it: the next one after `slot`, the caller's own.
     package func release(after slot: Int? = nil) {
-        _ = flock(descriptor, LOCK_UN)
+        FileLock.release(descriptor)
         slots?.ringNext(after: slot)
     }
 }

@@ -1,0 +1,27 @@
+import Foundation
+
+/// A lock on an open file as a whole, which the kernel lets go of with the file.
+enum FileLock {
+    /// Locks an open file as the system does: 0, or -1 and why in `errno`. It waits for nobody.
+    typealias Call = @Sendable (Int32) -> Int32
+
+    /// The system's call for a lock that nobody shares.
+    static let alone: Call = { flock($0, LOCK_EX | LOCK_NB) }
+    /// The same for one that others may share.
+    static let shared: Call = { flock($0, LOCK_SH | LOCK_NB) }
+
+    /// Takes the lock, if nobody else has it.
+    ///
+    /// - Parameter lock: another call in tests, in which the system gives no locks.
+    /// - Returns: 0 when it was taken, `EWOULDBLOCK` when another open file has it; else why the system gives none, an `errno`.
+    static func take(_ descriptor: Int32, by lock: Call = FileLock.alone) -> Int32 {
+        while lock(descriptor) != 0 {
+            let failure = errno
+            if failure != EINTR { return failure }
+        }
+        return 0
+    }
+
+    /// Lets go of the lock. To be said, and not only by closing: a child that was just forked has the descriptor until it runs its program.
+    static func release(_ descriptor: Int32) { _ = flock(descriptor, LOCK_UN) }
+}
