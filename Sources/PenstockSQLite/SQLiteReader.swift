@@ -120,7 +120,7 @@ package final class SQLiteReader: SQLReading {
     }
 
     private static func hasSchedules(_ connection: Connection) throws -> Bool {
-        try connection.first(findSchedules, read: { _ in true }) == true
+        try connection.has(findSchedules)
     }
 
     /// Lets go of the file. Waits for nobody.

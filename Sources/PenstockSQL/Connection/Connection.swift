@@ -105,6 +105,14 @@ open class Connection {
         return try statement.step() ? read(statement) : nil
     }
 
+    /// Whether a statement gives any row.
+    package final func has(_ query: Query, _ values: Value...) throws -> Bool {
+        let statement = try statement(query)
+        defer { statement.reset() }
+        for (index, value) in values.enumerated() { statement.bind(value, at: index + 1) }
+        return try statement.step()
+    }
+
     /// Every row of a statement, as `read` sees it.
     package final func all<T>(
         _ query: Query, _ values: Value..., read: (PreparedStatement) throws -> T

@@ -13,7 +13,7 @@ enum ArrivingNames {
         switch table.name {
         case "schedule":
             for case .text(let name) in rows.map({ $0[index] }) {
-                let isThere = try connection.first(scheduleNamed, .text(name), read: { _ in true }) ?? false
+                let isThere = try connection.has(scheduleNamed, .text(name))
                 if isThere {
                     throw clash(of: "schedule", called: name, "remove it there and run the same `penstock copy` again")
                 }

@@ -62,7 +62,7 @@ package enum Cascade {
 
     /// Whether somebody has left something.
     package static func isUnfinished(_ connection: Connection) throws -> Bool {
-        try connection.first(any) { _ in true } ?? false
+        try connection.has(any)
     }
 
     // MARK: Tasks that have ended or come back
@@ -78,7 +78,9 @@ package enum Cascade {
         let limit = transaction.cascade.left
         let entry = try Line.locate(parent, in: transaction)
         // One that is in the log, and has no place in the line, may yet get one by a repair, which notes it again.
-        if try entry == nil && Quarantine.isInLog(parent, in: transaction) { return try finish(item, in: transaction) }
+        if try entry == nil && Quarantine.isInLog(parent, transaction.connection) {
+            return try finish(item, in: transaction)
+        }
         if entry?.state == .done {
             guard let last = try DoneTasks.tell(parent, after: item.after, in: transaction) else {
                 return try finish(item, in: transaction)
@@ -132,7 +134,7 @@ package enum Cascade {
         }
         for (parent, row) in rows {
             let entry = try Line.locate(parent, in: transaction)
-            if try entry == nil && Quarantine.isInLog(parent, in: transaction) { continue }
+            if try entry == nil && Quarantine.isInLog(parent, transaction.connection) { continue }
             try settle(row, of: parent, in: entry?.state, in: transaction)
         }
     }

@@ -2,10 +2,6 @@ import PenstockCore
 
 /// Leasing ready messages to a worker.
 enum Claiming {
-    private static func isAnyReady(_ account: QueueAccount, _ connection: Connection) throws -> Bool {
-        try connection.first(anyLeft, .integer(account.id)) { _ in true } ?? false
-    }
-
     static func earlier(_ first: Timestamp?, _ second: Timestamp?) -> Timestamp? {
         guard let first, let second else { return first ?? second }
         return min(first, second)
@@ -48,7 +44,7 @@ enum Claiming {
         let room = min(leaseRoom, rateRoom)
         // What waits for the end of a lease as well is rung for then.
         let waitsForTime = rateRoom < leaseRoom
-        if room == 0, try isAnyReady(account, transaction.connection) {
+        if room == 0, try transaction.connection.has(anyLeft, .integer(account.id)) {
             let start = waitsForTime ? try Rates.opens(account, in: transaction) : nil
             return .withheld(until: earlier(start, expiring.next))
         }
@@ -109,7 +105,7 @@ enum Claiming {
             ? try GroupRates.nextOpening(account.id, transaction.boot, transaction.now, connection) : nil
         var claim = Claim(messages: messages, nextDue: earlier(due, opening))
         claim.isLimited = isLimited
-        if room < limit, messages.count == room, try isAnyReady(account, connection) {
+        if room < limit, messages.count == room, try connection.has(anyLeft, .integer(account.id)) {
             claim.isWithheld = true
             // What comes into line meanwhile could not be claimed either.
             claim.nextDue = earlier(expiry, waitsForTime ? try Rates.opens(account, in: transaction) : nil)

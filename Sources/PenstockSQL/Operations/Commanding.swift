@@ -18,7 +18,7 @@ enum Commanding {
         for sequence in Set(sequences).sorted() {
             guard let entry = try Line.locate(sequence.rawValue, in: transaction) else {
                 if try Quarantine.isContradictory(sequence.rawValue, in: transaction) {
-                    guard command.isCancel, try !Quarantine.isInLog(sequence.rawValue, in: transaction) else {
+                    guard command.isCancel, try !Quarantine.isInLog(sequence.rawValue, transaction.connection) else {
                         throw PenstockError(
                             .illegalTransition,
                             "Message \(sequence) has no place in the line, or none in the log; nothing was changed. Run "

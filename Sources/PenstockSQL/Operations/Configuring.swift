@@ -80,7 +80,7 @@ enum Configuring {
     }
 
     private static func exists(_ name: LimitName, _ connection: Connection) throws -> Bool {
-        try connection.first(findLimit, .text(name.text)) { _ in true } ?? false
+        try connection.has(findLimit, .text(name.text))
     }
 
     private static func write(

@@ -149,8 +149,7 @@ enum Firing {
 
     private static func enqueue(_ row: ScheduleRow, due: Timestamp, in transaction: Transaction) throws -> Bool {
         let connection = transaction.connection
-        let known = try connection.first(selectFiring, .integer(row.id), .integer(due.microseconds)) { _ in true }
-        if known == true { return false }
+        if try connection.has(selectFiring, .integer(row.id), .integer(due.microseconds)) { return false }
         var message = row.schedule.message
         if row.schedule.jitter > .zero {
             let delay = Double(row.schedule.jitter.wholeMicroseconds) * transaction.random.nextUnit()

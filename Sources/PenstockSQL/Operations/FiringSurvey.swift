@@ -19,7 +19,7 @@ enum FiringSurvey {
 
     /// Whether there may be such schedules.
     static func isNeeded(at now: Timestamp, _ connection: Connection) throws -> Bool {
-        try connection.first(any, latest(now)) { _ in true } ?? false
+        try connection.has(any, latest(now))
     }
 
     private static func latest(_ now: Timestamp) -> Value { .integer((now + ClockAhead.most).microseconds) }

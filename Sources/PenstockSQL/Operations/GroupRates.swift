@@ -174,7 +174,7 @@ enum GroupRates {
     /// Whether a group of the queue has started lately, or was put off. Asked once in a transaction.
     private static func hasRows(_ account: QueueAccount, _ connection: Connection) throws -> Bool {
         if let known = account.hasGroupRates { return known }
-        let found = try connection.first(anyRow, .integer(account.id)) { _ in true } ?? false
+        let found = try connection.has(anyRow, .integer(account.id))
         account.hasGroupRates = found
         return found
     }

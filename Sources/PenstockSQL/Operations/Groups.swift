@@ -261,7 +261,7 @@ enum Groups {
 
     /// Whether permits of a queue's groups are to be given out anew.
     static func isNoted(_ queueID: Int64, _ connection: Connection) throws -> Bool {
-        try connection.first(firstNoted, .integer(queueID), read: { _ in true }) ?? false
+        try connection.has(firstNoted, .integer(queueID))
     }
 
     /// Notes that the permits of a group are to be given out anew.

@@ -72,9 +72,7 @@ package enum Journals {
 
     /// Throws `unknownMessage` when the log does not have the message.
     package static func requireKnown(_ sequence: SequenceNumber, _ connection: Connection) throws {
-        guard try connection.first(inLog, .integer(sequence.rawValue), read: { _ in true }) == true else {
-            throw PenstockError.unknown(sequence)
-        }
+        if try !Quarantine.isInLog(sequence.rawValue, connection) { throw PenstockError.unknown(sequence) }
     }
 
     private static func record(_ row: PreparedStatement) throws -> StepRecord {
@@ -85,11 +83,10 @@ package enum Journals {
 
     /// Whether a step of message `sequence` is on record.
     package static func hasSteps(_ sequence: Int64, _ connection: Connection) throws -> Bool {
-        try connection.first(anyStep, .integer(sequence)) { _ in true } ?? false
+        try connection.has(anyStep, .integer(sequence))
     }
 
     private static let anyStep = Query("SELECT 1 FROM penstock_step WHERE sequence = ?1 LIMIT 1")
-    private static let inLog = Query("SELECT 1 FROM penstock_log WHERE sequence = ?1")
     private static let selectNamed = Query(
         "SELECT name, result, recorded_at FROM penstock_step WHERE sequence = ?1 AND name = ?2")
     private static let selectAll = Query(

@@ -87,7 +87,7 @@ enum TaskRows {
 
     /// Whether message `sequence` is a task.
     static func has(_ sequence: Int64, _ connection: Connection) throws -> Bool {
-        try connection.first(find, .integer(sequence)) { _ in true } ?? false
+        try connection.has(find, .integer(sequence))
     }
 
     static func tasks(among set: MessageSet, _ connection: Connection) throws -> [Int64] {

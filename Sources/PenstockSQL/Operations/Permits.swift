@@ -50,7 +50,7 @@ enum Permits {
     }
 
     static func isPaused(_ group: Group, _ connection: Connection) throws -> Bool {
-        try connection.first(readPause, .integer(group.account.id), .text(group.key)) { _ in true } ?? false
+        try connection.has(readPause, .integer(group.account.id), .text(group.key))
     }
 
     /// The blocked message that has the next permit; `nil` when there is none, or no permit is free.
@@ -131,9 +131,7 @@ enum Permits {
 
     /// Whether a message of a group other than `sequence` has a permit while no worker has it.
     static func hasUnclaimed(_ group: Group, besides sequence: Int64, _ connection: Connection) throws -> Bool {
-        try connection.first(
-            anyUnclaimed, .integer(group.account.id), .text(group.key), .integer(sequence), read: { _ in true })
-            ?? false
+        try connection.has(anyUnclaimed, .integer(group.account.id), .text(group.key), .integer(sequence))
     }
 
     /// Ready messages of a group beyond `count`, up to `limit` of them: those that would come last.

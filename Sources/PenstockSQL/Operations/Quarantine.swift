@@ -42,17 +42,17 @@ package enum Quarantine {
 
     /// Whether message `sequence`, which has no place in the line as the log sees it, is in the log or in line all the same.
     package static func isContradictory(_ sequence: Int64, in transaction: Transaction) throws -> Bool {
-        try isInLog(sequence, in: transaction) || !orphans(sequence, in: transaction).isEmpty
+        try isInLog(sequence, transaction.connection) || !orphans(sequence, in: transaction).isEmpty
     }
 
-    package static func isInLog(_ sequence: Int64, in transaction: Transaction) throws -> Bool {
-        try transaction.connection.first(inLog, .integer(sequence), read: { _ in true }) ?? false
+    package static func isInLog(_ sequence: Int64, _ connection: Connection) throws -> Bool {
+        try connection.has(inLog, .integer(sequence))
     }
 
     private static func orphans(
         _ sequence: Int64, in transaction: Transaction
     ) throws -> [(QuarantineSource, queueID: Int64)] {
-        if try isInLog(sequence, in: transaction) { return [] }
+        if try isInLog(sequence, transaction.connection) { return [] }
         return try transaction.connection.all(selectOrphans, .integer(sequence)) { row in
             (row.text(0).flatMap(QuarantineSource.init) ?? .ready, row.integer(1))
         }

@@ -113,7 +113,7 @@ package enum Reclaiming {
 
     /// Whether the worker `id` holds a message.
     package static func hasLeases(_ id: Int64, _ connection: Connection) throws -> Bool {
-        try connection.first(anyLeaseOf, .integer(id)) { _ in true } ?? false
+        try connection.has(anyLeaseOf, .integer(id))
     }
 
     private static func putBack(_ sequence: Int64, _ how: AttemptOutcome, in transaction: Transaction) throws {

@@ -34,7 +34,7 @@ struct Traces {
     /// Removes those of these workflows that have lost their last task, with their events.
     private static func forgetEmpty(_ workflows: Set<Int64>, _ connection: Connection) throws {
         for id in workflows {
-            guard try connection.first(anyTaskOf, .integer(id), read: { _ in true }) == nil else { continue }
+            if try connection.has(anyTaskOf, .integer(id)) { continue }
             try connection.run(deleteEvents, .integer(id))
             try connection.run(deleteWorkflow, .integer(id))
         }

@@ -87,7 +87,7 @@ enum Turns {
         _ turn: Int64, _ account: QueueAccount, priority: Int64, _ connection: Connection
     ) throws {
         let (id, level) = (Value.integer(account.id), Value.integer(priority))
-        let isAnyReady = try connection.first(anyReady, id, level) { _ in true } ?? false
+        let isAnyReady = try connection.has(anyReady, id, level)
         let highest = isAnyReady ? nil : try connection.first(readHighest, id, level) { $0.integer(0) }
         let reached = max(turn, highest ?? turn).clamped(to: 1...Int64.max / 2)
         try connection.run(writeCurrent, id, level, .integer(reached))

@@ -51,7 +51,7 @@ package final class WorkerIdentity: Sendable {
     func register(in transaction: Transaction) throws -> Int64 {
         let connection = transaction.connection
         if let (id, lockName) = registration.withLock({ $0.map { ($0.id, $0.lock.name) } }),
-            try connection.first(Self.read, .integer(id), .text(lockName), read: { _ in true }) == true
+            try connection.has(Self.read, .integer(id), .text(lockName))
         {
             return id
         }

@@ -111,9 +111,7 @@ package enum Workflows {
         try DependencyRows.insert(rows, connection)
         _ = try tasks.place(sequences, workflowID: id)
         // Of a workflow that was cancelled nothing begins any more, also if a task of it was done all the same.
-        if entry.marks.contains(.cancelRequested),
-            try connection.first(readCancelled, .integer(id), read: { _ in true }) == true
-        {
+        if entry.marks.contains(.cancelRequested), try connection.has(readCancelled, .integer(id)) {
             transaction.cascade.note(cancelled: id)
         }
     }
@@ -140,7 +138,7 @@ package enum Workflows {
 
     /// Whether a task of the workflow has not ended.
     package static func hasOpen(_ id: Int64, _ connection: Connection) throws -> Bool {
-        try connection.first(anyOpen, .integer(id)) { _ in true } ?? false
+        try connection.has(anyOpen, .integer(id))
     }
 
     package static func findTask(_ name: TaskName, of id: Int64, _ connection: Connection) throws -> Int64? {

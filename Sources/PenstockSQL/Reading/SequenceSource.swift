@@ -59,7 +59,7 @@ enum SequenceSource {
     /// old messages with new numbers. Those of each queue do.
     private static func mixesTimes(_ query: MessageQuery, _ connection: Connection) throws -> Bool {
         guard query.since != nil || query.before != nil else { return false }
-        return try connection.first(anyArrival) { _ in true } ?? false
+        return try connection.has(anyArrival)
     }
 
     /// The first or last `limit` sequence numbers of a stretch, nearest its beginning or end first.

@@ -91,7 +91,7 @@ package struct WaitReader {
         guard let key = record.group else { return [] }
         let of = [Value.integer(queue.id), .text(key)]
         var causes: [WaitReason.Cause] = []
-        if try connection.first(readPause, of[0], of[1], read: { _ in true }) ?? false { causes.append(.groupPaused) }
+        if try connection.has(readPause, of[0], of[1]) { causes.append(.groupPaused) }
         causes += try groupTime(queue, key)
         let holders = try connection.all(selectPermits, of[0], of[1], .integer(Int64(WaitReason.namedMax) + 1)) {
             $0.integer(0)

@@ -37,7 +37,7 @@ enum LeaseLimits {
         } else if account.policy.limit != nil {
             queues = [(account.id, account.name)]
         }
-        return try queues.filter { try connection.first(anyReady, .integer($0.id)) { _ in true } ?? false }.map(\.name)
+        return try queues.filter { try connection.has(anyReady, .integer($0.id)) }.map(\.name)
     }
 
     private static func leased(_ queueID: Int64, _ connection: Connection) throws -> Int64 {

@@ -7,7 +7,7 @@ extension QueueAccount {
     package func refuseDeleting(in transaction: Transaction) throws {
         guard isDeleting else { return }
         try refuseArriving(in: transaction)
-        if try transaction.connection.first(Self.isOfBrokenMove, .integer(id), read: { _ in true }) == true {
+        if try transaction.connection.has(Self.isOfBrokenMove, .integer(id)) {
             throw PenstockError(
                 .queueDeleting,
                 "The queue '\(name)' was being copied here, and a queue of that move was deleted; give the copy up with `penstock copy "
@@ -29,7 +29,7 @@ extension QueueAccount {
     /// Whether the queue is copied here, and not all of it is there: nobody but the copy changes anything of it.
     package func isArriving(in transaction: Transaction) throws -> Bool {
         guard isDeleting else { return false }
-        return try transaction.connection.first(Self.readSource, .integer(id)) { _ in true } ?? false
+        return try transaction.connection.has(Self.readSource, .integer(id))
     }
 
     /// Throws `queueDeleting` when the queue is copied here, and not all of it is there: what has come is compared with its source.
