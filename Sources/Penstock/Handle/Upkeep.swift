@@ -25,13 +25,28 @@ struct Upkeep: Sendable {
                 if stopping.isOpen { break }
                 if handle.pruneGate.isDue, round.begin() {
                     group.addTask {
-                        await Pruner(handle: handle).tidy()
+                        await prune()
                         round.end()
                     }
                 }
                 if let notice, lookGate.tryPass() { group.addTask { await notice.look() } }
                 pause = await fire(&retry)
             } while (try? await handle.time.sleep(for: pause)) != nil
+        }
+    }
+
+    /// Forgets what retention lets go: one round in a minute, shared by all workers of the process; each is small steps between which
+    /// others get their turn. A round that fails is no reason to stop working: the next one makes it good.
+    func prune() async {
+        guard handle.pruneGate.tryPass() else { return }
+        do {
+            while try await handle.storage.prune(PruneRequest()).hasMore { try Task.checkCancellation() }
+        } catch is CancellationError {
+            // The worker stops, and what is left is for another one.
+        } catch let error as PenstockError where error.code == .storeMoved {
+            // The next claim says so.
+        } catch {
+            handle.logger.warning("nothing pruned; trying again in a minute", metadata: ["error": "\(error)"])
         }
     }
 

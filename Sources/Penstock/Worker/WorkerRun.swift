@@ -171,7 +171,9 @@ final class WorkerRun<Element: Sendable>: Sendable {
             if let tracing = handle.tracing {
                 try await tracing.process(claimed.message, of: queue.name) {
                     do {
-                        try await callHandler(delivery, run)
+                        // The last thing before: another worker may have by now what was given up a moment ago.
+                        if run.isOver { throw CancellationError() }
+                        try await handler(delivery)
                         return nil
                     } catch {
                         // Work that waits, or was asked to end, has not failed.
@@ -180,7 +182,8 @@ final class WorkerRun<Element: Sendable>: Sendable {
                     }
                 }
             } else {
-                try await callHandler(delivery, run)
+                if run.isOver { throw CancellationError() }
+                try await handler(delivery)
             }
             return delivery.journal.end(.finished)
         } catch let error as UndecodablePayload {
@@ -189,12 +192,6 @@ final class WorkerRun<Element: Sendable>: Sendable {
         } catch {
             return delivery.journal.end(.failed(error))
         }
-    }
-
-    /// Asks once more, as the last thing before: another worker may have by now what was given up a moment ago.
-    private func callHandler(_ delivery: Delivery<Element>, _ run: HandlerRun) async throws {
-        if run.isOver { throw CancellationError() }
-        try await handler(delivery)
     }
 }
 

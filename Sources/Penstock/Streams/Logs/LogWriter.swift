@@ -151,9 +151,7 @@ final class LogWriter: Sendable {
         }
         // A log has no workers that would keep house.
         if handle.pruneGate.isDue {
-            handle.backgroundTasks.begin(isDispensable: true) { [handle] in
-                await Pruner(handle: handle).tidy()
-            }
+            handle.backgroundTasks.begin(isDispensable: true) { [handle] in await Upkeep(handle: handle).prune() }
         }
     }
 
