@@ -2,6 +2,13 @@ import PenstockCore
 
 /// What a server reports, as what it means to people.
 enum ServerFailures {
+    /// The value of `body`, which works on a database.
+    ///
+    /// - Throws: what `body` throws, as it means to people.
+    static func translating<T>(_ address: ServerAddress, _ body: () throws -> T) throws -> T {
+        do { return try body() } catch { throw translated(error, address) }
+    }
+
     /// `error` as a ``PenstockError`` about a database; errors that are one already, and cancellation, pass.
     static func translated(_ error: any Error, _ address: ServerAddress) -> any Error {
         guard let error = error as? ServerError else { return error }

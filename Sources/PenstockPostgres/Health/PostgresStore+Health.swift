@@ -22,10 +22,8 @@ extension PostgresStore {
     package static func inspectHealth(url: String, bounds: HealthBounds) async throws -> HealthReport {
         let address = try ServerAddress(url, access: .readOnly)
         return try await SystemThread.run {
-            do {
-                return try DatabaseInspection(address: address, bounds: bounds).report()
-            } catch {
-                throw ServerFailures.translated(error, address)
+            try ServerFailures.translating(address) {
+                try DatabaseInspection(address: address, bounds: bounds).report()
             }
         }
     }

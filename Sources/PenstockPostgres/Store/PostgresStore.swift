@@ -77,7 +77,7 @@ public final class PostgresStore: SQLStore {
     public static func open(url: String, options: Options = Options()) async throws -> PostgresStore {
         let address = try ServerAddress(url, access: options.access)
         return try await SystemThread.run {
-            do {
+            try ServerFailures.translating(address) {
                 let migrator = try SchemaMigrator(address, busyMax: options.busyMax)
                 switch options.access {
                 case .readOnly: try migrator.refuseUnready()
@@ -85,8 +85,6 @@ public final class PostgresStore: SQLStore {
                     try migrator.prepare(createIfMissing: options.createIfMissing, migration: options.migration)
                 }
                 return try PostgresStore(address, options, migrator.server)
-            } catch {
-                throw ServerFailures.translated(error, address)
             }
         }
     }
@@ -100,10 +98,8 @@ public final class PostgresStore: SQLStore {
     public static func migrate(url: String) async throws -> [String] {
         let address = try ServerAddress(url)
         return try await SystemThread.run {
-            do {
-                return try SchemaMigrator(address, busyMax: Options().busyMax).migrate()
-            } catch {
-                throw ServerFailures.translated(error, address)
+            try ServerFailures.translating(address) {
+                try SchemaMigrator(address, busyMax: Options().busyMax).migrate()
             }
         }
     }

@@ -90,31 +90,21 @@ public final class PostgresTransaction: ApplicationTransaction, JoinableTransact
 
     /// As ``PenstockSQL/JoinableTransaction/join(duringMove:_:)``; the first one takes the writer lock.
     package func join<T>(duringMove: Departure.Allowance, _ body: (Transaction) throws -> T) throws -> T {
-        try requireOpen()
-        do {
-            return try asStore {
-                try WriterSession.lock(connection, sessions.clock)
-                if try SaidVerdicts.areOpen(connection) {
-                    try carryOut { try SaidVerdicts.carryOut(connection, in: $0) }
-                }
-                return try carryOut {
-                    try $0.departure?.refuse(unless: duringMove)
-                    return try body($0)
-                }
+        try asStore {
+            try WriterSession.lock(connection, sessions.clock)
+            if try SaidVerdicts.areOpen(connection) {
+                try carryOut { try SaidVerdicts.carryOut(connection, in: $0) }
             }
-        } catch {
-            throw ServerFailures.translated(error, sessions.address)
+            return try carryOut {
+                try $0.departure?.refuse(unless: duringMove)
+                return try body($0)
+            }
         }
     }
 
     /// Reads what the transaction sees. Nobody waits for that.
     package func read<T>(_ body: (Connection) throws -> T) throws -> T {
-        try requireOpen()
-        do {
-            return try asStore { try body(connection) }
-        } catch {
-            throw ServerFailures.translated(error, sessions.address)
-        }
+        try asStore { try body(connection) }
     }
 
     private func carryOut<T>(_ body: (Transaction) throws -> T) throws -> T {
@@ -129,22 +119,25 @@ public final class PostgresTransaction: ApplicationTransaction, JoinableTransact
 
     /// Runs `body` with the settings with which the store's statements were written, and puts the application's back.
     private func asStore<T>(_ body: () throws -> T) throws -> T {
+        try requireOpen()
         let settings = Sessions.settings(sessions.address)
         let names = settings.map(\.name)
         let read = names.map { "current_setting('\($0)')" }
         let write = settings.map { "set_config('\($0.name)', \(ServerConnection.quoted(text: $0.value)), true)" }
-        let before = try server.run("SELECT \((read + write).joined(separator: ", "))")
-        let back = names.indices.map {
-            "set_config('\(names[$0])', \(ServerConnection.quoted(text: before.text(0, $0))), true)"
-        }
-        do {
-            let value = try body()
-            try server.run("SELECT \(back.joined(separator: ", "))")
-            return value
-        } catch {
-            // A transaction in which that fails can do nothing more.
-            _ = try? server.run("SELECT \(back.joined(separator: ", "))")
-            throw error
+        return try ServerFailures.translating(sessions.address) {
+            let before = try server.run("SELECT \((read + write).joined(separator: ", "))")
+            let back = names.indices.map {
+                "set_config('\(names[$0])', \(ServerConnection.quoted(text: before.text(0, $0))), true)"
+            }
+            do {
+                let value = try body()
+                try server.run("SELECT \(back.joined(separator: ", "))")
+                return value
+            } catch {
+                // A transaction in which that fails can do nothing more.
+                _ = try? server.run("SELECT \(back.joined(separator: ", "))")
+                throw error
+            }
         }
     }
 
