@@ -91,6 +91,19 @@ public struct Depths: Hashable, Sendable, Codable {
     /// Messages that are done, dropped or cancelled and still in the log.
     public var kept = 0
 
+    /// Counts one message in `state`.
+    package mutating func count(_ state: MessageState) {
+        switch state {
+        case .pending: pending += 1
+        case .scheduled: scheduled += 1
+        case .blocked: blocked += 1
+        case .ready: ready += 1
+        case .leased: leased += 1
+        case .dead: dead += 1
+        case .done, .dropped, .cancelled: kept += 1
+        }
+    }
+
     /// What counts against a capacity.
     public var waiting: Int {
         // The numbers may come from a file that anybody has written.

@@ -91,17 +91,7 @@ enum Invariants {
         var broken: [String] = []
         for queue in queues {
             var counted = Depths()
-            for record in records where record.queue == queue.name {
-                switch record.state {
-                case .pending: counted.pending += 1
-                case .scheduled: counted.scheduled += 1
-                case .blocked: counted.blocked += 1
-                case .ready: counted.ready += 1
-                case .leased: counted.leased += 1
-                case .dead: counted.dead += 1
-                case .done, .dropped, .cancelled: counted.kept += 1
-                }
-            }
+            for record in records where record.queue == queue.name { counted.count(record.state) }
             if counted != queue.depths { broken.append("\(queue) does not fit a count, which is \(counted)") }
         }
         let strays = records.filter { record in !queues.contains { $0.name == record.queue } }

@@ -129,9 +129,7 @@ final class LifeWorld {
             violations += Invariants.keys(receipts, messages, records)
         }
         let new = receipts.filter { !$0.skipped }.map(\.sequence)
-        violations += Invariants.rising([SequenceNumber(Int64(last))] + new)
-        accepted += new.count
-        last = new.last.map { Int($0.rawValue) } ?? last
+        accept(new)
         return "\(receipts)"
     }
 
@@ -142,32 +140,32 @@ final class LifeWorld {
         let before = try await handle.queueStatus(queue).depths
         let receipts = try await handle.append(messages, to: queue, unless: nil, durability: .processCrash)
         let after = try await handle.queueStatus(queue).depths
-        violations += Invariants.rising([SequenceNumber(Int64(last))] + receipts.map(\.sequence))
-        accepted += receipts.count
+        accept(receipts.map(\.sequence))
         forgotten += before.all + receipts.count - after.all
-        last = receipts.last.map { Int($0.sequence.rawValue) } ?? last
         return "\(receipts)"
     }
 
     private func start(_ workflow: NewWorkflow, by handle: any MessageStore) async throws -> String {
         let started = try await handle.start(workflow, durability: .processCrash)
-        if started.isNew {
-            violations += Invariants.rising([SequenceNumber(Int64(last))] + started.receipts.map(\.sequence))
-            count(started.receipts.count)
-        }
+        if started.isNew { accept(started.receipts.map(\.sequence)) }
         return "\(started)"
     }
 
     private func finish(_ settlement: Settlement, by handle: any MessageStore) async throws -> String {
         let results = try await handle.settle([settlement])
-        if results == [.settled(.done)] { count((settlement.added?.tasks.count ?? 0) + settlement.drafts.count) }
+        if results == [.settled(.done)] {
+            let count = (settlement.added?.tasks.count ?? 0) + settlement.drafts.count
+            accepted += count
+            last += count
+        }
         return "\(results)"
     }
 
-    /// So many messages were accepted, one after the other.
-    private func count(_ count: Int) {
-        accepted += count
-        last += count
+    /// These were accepted, one after the other.
+    private func accept(_ new: [SequenceNumber]) {
+        violations += Invariants.rising([SequenceNumber(Int64(last))] + new)
+        accepted += new.count
+        last = new.last.map { Int($0.rawValue) } ?? last
     }
 
     private func claim(_ request: ClaimRequest, by handle: any MessageStore) async throws -> String {

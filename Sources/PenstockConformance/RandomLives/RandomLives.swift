@@ -66,19 +66,16 @@ public enum RandomLives {
             history.append("\(number): \(step)")
             var answers: [String] = []
             for world in worlds { answers.append(try await world.perform(step)) }
-            if Set(answers).count > 1 {
+            let differ = Set(answers).count > 1
+            if differ || number % 10 == 0 || number == steps {
                 var contents: [[String]] = []
                 for world in worlds { contents.append(try await world.contents()) }
-                report(
-                    "the answers differ:\n\(answers.joined(separator: "\n"))\nand of what is there:\n"
-                        + differences(of: contents).joined(separator: "\n"))
-                break
-            }
-            if number % 10 == 0 || number == steps {
-                var contents: [[String]] = []
-                for world in worlds { contents.append(try await world.contents()) }
-                if Set(contents).count > 1 {
-                    report("the contents differ:\n\(differences(of: contents).joined(separator: "\n"))")
+                let found = differences(of: contents).joined(separator: "\n")
+                if differ {
+                    report("the answers differ:\n\(answers.joined(separator: "\n"))\nand of what is there:\n\(found)")
+                    break
+                } else if Set(contents).count > 1 {
+                    report("the contents differ:\n\(found)")
                     break
                 }
             }
@@ -103,20 +100,17 @@ private func differences(of contents: [[String]]) -> [String] {
 /// Random lives as part of the suite: always the same ones, so that a store passes or fails the same way each time.
 enum RandomLifeRules {
     static let cases =
-        (1...5).map { seed in
-            ConformanceCase("random lives", "go as those of the store in memory, seed \(seed)") { bench in
-                try await RandomLives.compare(seed: UInt64(seed), steps: 250, InMemoryHarness(), bench)
-            }
-        }
-        + (1...5).map { seed in
-            ConformanceCase("random lives", "with groups go as those of the store in memory, seed \(seed)") { bench in
-                try await RandomLives.compare(seed: UInt64(seed), steps: 250, InMemoryHarness(), bench, groups: true)
-            }
-        }
-        + [1, 2, 3, 4, 5, 10, 23].map { seed in
-            ConformanceCase("random lives", "with rates go as those of the store in memory, seed \(seed)") { bench in
+        lives("", 1...5) + lives("with groups ", 1...5, groups: true)
+        + lives("with rates ", [1, 2, 3, 4, 5, 10, 23], groups: true, rates: true)
+
+    private static func lives(
+        _ kind: String, _ seeds: some Sequence<Int>, groups: Bool = false, rates: Bool = false
+    ) -> [ConformanceCase] {
+        seeds.map { seed in
+            ConformanceCase("random lives", "\(kind)go as those of the store in memory, seed \(seed)") { bench in
                 try await RandomLives.compare(
-                    seed: UInt64(seed), steps: 250, InMemoryHarness(), bench, groups: true, rates: true)
+                    seed: UInt64(seed), steps: 250, InMemoryHarness(), bench, groups: groups, rates: rates)
             }
         }
+    }
 }

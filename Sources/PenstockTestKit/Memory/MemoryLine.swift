@@ -53,35 +53,24 @@ struct MemoryLine: Sendable {
     }
 
     /// Gives `message` the place that its state asks for.
-    mutating func add(_ message: MemoryMessage) {
-        switch message.state {
-        case .ready: ready.insert(ReadyPlace(message))
-        case .scheduled: scheduled.insert(DuePlace(due: message.due ?? message.enqueuedAt, sequence: message.sequence))
-        case .blocked: blocked.insert(message.sequence)
-        case .leased: leased.insert(message.sequence)
-        case .pending: pending.insert(message.sequence)
-        case .done, .dead, .dropped, .cancelled: return
-        }
-        if let place = expiryPlace(of: message) { expiring.insert(place) }
-    }
+    mutating func add(_ message: MemoryMessage) { set(message, isThere: true) }
 
     /// Takes the place of `message` away.
-    mutating func remove(_ message: MemoryMessage) {
+    mutating func remove(_ message: MemoryMessage) { set(message, isThere: false) }
+
+    private mutating func set(_ message: MemoryMessage, isThere: Bool) {
+        let sequence = message.sequence
         switch message.state {
-        case .ready: ready.remove(ReadyPlace(message))
-        case .scheduled: scheduled.remove(DuePlace(due: message.due ?? message.enqueuedAt, sequence: message.sequence))
-        case .blocked: blocked.remove(message.sequence)
-        case .leased: leased.remove(message.sequence)
-        case .pending: pending.remove(message.sequence)
+        case .ready: ready.set(ReadyPlace(message), isThere)
+        case .scheduled: scheduled.set(DuePlace(due: message.due ?? message.enqueuedAt, sequence: sequence), isThere)
+        case .blocked: blocked.set(sequence, isThere)
+        case .leased: leased.set(sequence, isThere)
+        case .pending: pending.set(sequence, isThere)
         case .done, .dead, .dropped, .cancelled: return
         }
-        if let place = expiryPlace(of: message) { expiring.remove(place) }
-    }
-
-    /// A worker that has a message goes on with it.
-    private func expiryPlace(of message: MemoryMessage) -> DuePlace? {
-        guard message.state != .leased, let expires = message.expires else { return nil }
-        return DuePlace(due: expires, sequence: message.sequence)
+        // A worker that has a message goes on with it.
+        guard message.state != .leased, let expires = message.expires else { return }
+        expiring.set(DuePlace(due: expires, sequence: sequence), isThere)
     }
 }
 

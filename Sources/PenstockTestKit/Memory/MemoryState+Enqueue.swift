@@ -74,22 +74,19 @@ extension MemoryState {
 
         if let key = message.uniqueKey, let holder = queue.line.keys.holder(of: KeyBytes(key.key), at: moment.now) {
             let existing = messages[holder.sequence]
-            if key.onConflict.replaces, let existing, existing.state.isWaiting {
-                let replaced = ReplacedMessage(
-                    due: existing.due, since: holder.since ?? existing.enqueuedAt, now: moment.now)
-                try message.validateExpiry(acceptedAt: moment.now, replacing: replaced)
+            let left = existing.map {
+                ReplacedMessage(due: $0.due, since: holder.since ?? $0.enqueuedAt, now: moment.now)
             }
-            guard key.onConflict.replaces, let existing, move(holder.sequence, by: .replaced, at: moment) != nil
-            else {
+            if key.onConflict.replaces, existing?.state.isWaiting == true {
+                try message.validateExpiry(acceptedAt: moment.now, replacing: left)
+            }
+            guard key.onConflict.replaces, let left, move(holder.sequence, by: .replaced, at: moment) != nil else {
                 // One that holds its key for a period may be forgotten by now.
                 return Receipt(
                     sequence: holder.sequence, state: existing?.state, durability: durability, skipped: true)
             }
             displaced = holder.sequence
-            replaced = (
-                holder,
-                ReplacedMessage(due: existing.due, since: holder.since ?? existing.enqueuedAt, now: moment.now)
-            )
+            replaced = (holder, left)
         } else if queue.room == 0 {
             switch queue.policy.capacity?.whenFull {
             case .wait, .fail, nil:

@@ -108,17 +108,7 @@ extension MemoryState {
     private func status(ofExisting name: QueueName, at now: Timestamp) -> QueueStatus? {
         guard let queue = queues[name] else { return nil }
         var depths = Depths()
-        for message in messages(of: name) {
-            switch message.state {
-            case .pending: depths.pending += 1
-            case .scheduled: depths.scheduled += 1
-            case .blocked: depths.blocked += 1
-            case .ready: depths.ready += 1
-            case .leased: depths.leased += 1
-            case .dead: depths.dead += 1
-            case .done, .dropped, .cancelled: depths.kept += 1
-            }
-        }
+        for message in messages(of: name) { depths.count(message.state) }
         return QueueStatus(
             name: name, policy: queue.policy, isPaused: queue.isPaused, isDeleting: queue.isDeleting, depths: depths,
             totals: queue.totals, oldestReady: oldestReady(of: name, at: now),

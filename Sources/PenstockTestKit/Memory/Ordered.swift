@@ -13,13 +13,15 @@ struct Ordered<Element: Comparable & Sendable>: Sendable {
         return low
     }
 
-    mutating func insert(_ element: Element) {
-        let index = index(of: element)
-        if index == elements.count || elements[index] != element { elements.insert(element, at: index) }
-    }
+    mutating func insert(_ element: Element) { set(element, true) }
 
-    mutating func remove(_ element: Element) {
+    mutating func remove(_ element: Element) { set(element, false) }
+
+    /// Sees to it that `element` is there, or is not.
+    mutating func set(_ element: Element, _ isThere: Bool) {
         let index = index(of: element)
-        if index < elements.count, elements[index] == element { elements.remove(at: index) }
+        let wasThere = index < elements.count && elements[index] == element
+        if isThere, !wasThere { elements.insert(element, at: index) }
+        if !isThere, wasThere { elements.remove(at: index) }
     }
 }
