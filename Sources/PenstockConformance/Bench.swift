@@ -35,6 +35,18 @@ final class Bench: StoreHarness {
         return store
     }
 
+    /// The same, and beside it a queue called `mail`.
+    func open(_ policy: QueuePolicy, mail: QueuePolicy) async throws -> any MessageStore {
+        let store = try await open(policy)
+        try await store.configure(.mail, .create(mail, ifAbsent: false))
+        return store
+    }
+
+    /// Two processes, and in the store a queue called `jobs` with that policy.
+    func openTwo(_ policy: QueuePolicy) async throws -> (any MessageStore, any MessageStore) {
+        (try await open(policy), try await open())
+    }
+
     /// Kills a process.
     func crash(_ store: any MessageStore) async throws {
         opened.withLock { $0.removeAll { $0 as AnyObject === store as AnyObject } }

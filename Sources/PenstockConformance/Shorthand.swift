@@ -49,6 +49,20 @@ extension MessageStore {
         return try #require(messages.first, "No message was ready.", sourceLocation: sourceLocation)
     }
 
+    /// Puts a message in line, and claims the one that is first.
+    func putAndTake(
+        _ message: NewMessage, sourceLocation: SourceLocation = #_sourceLocation
+    ) async throws -> ClaimedMessage {
+        try await put(message, sourceLocation: sourceLocation)
+        return try await takeOne(sourceLocation: sourceLocation)
+    }
+
+    func putAndTake(
+        _ text: String, sourceLocation: SourceLocation = #_sourceLocation
+    ) async throws -> ClaimedMessage {
+        try await putAndTake(.text(text), sourceLocation: sourceLocation)
+    }
+
     /// The texts of all that are ready, claimed one after another.
     func drain(_ queue: QueueName = .jobs) async throws -> [String] {
         var texts: [String] = []

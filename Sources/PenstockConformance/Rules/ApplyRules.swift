@@ -80,12 +80,10 @@ enum ApplyRules {
     }
 
     static func cancelRunning(_ bench: Bench) async throws {
-        let store = try await bench.open(.steady())
-        let operatorStore = try await bench.open()
+        let (store, operatorStore) = try await bench.openTwo(.steady())
         let verdicts: [Verdict] = [.done, .retry(error: "e"), .dead(error: "e"), .release]
         for verdict in verdicts {
-            try await store.put("it")
-            let message = try await store.takeOne()
+            let message = try await store.putAndTake("it")
             #expect(try await operatorStore.apply(.cancel, to: .sequences([message.sequence])) == 1)
             #expect(try await store.extend([message.lease], by: .seconds(30)) == [false])
             #expect(try await store.give(verdict, for: message) == .leaseLost)
@@ -180,8 +178,7 @@ enum ApplyRules {
     }
 
     static func byQueue(_ bench: Bench) async throws {
-        let store = try await bench.open(.steady())
-        try await store.configure(.mail, .create(.steady(), ifAbsent: false))
+        let store = try await bench.open(.steady(), mail: .steady())
         let letter = try await store.put("letter", to: .mail)
         let sequences = try await store.put((1...6).map { .text("\($0)", priority: $0) }).map(\.sequence)
         #expect(try await store.apply(.cancel, to: .queue(.jobs, states: [.ready], limit: 2)) == 2)

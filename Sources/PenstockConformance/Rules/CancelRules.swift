@@ -23,10 +23,8 @@ enum CancelRules {
     private static let ask = LineCommand.requestCancel(within: .seconds(20))
 
     static func asks(_ bench: Bench) async throws {
-        let worker = try await bench.open(.steady())
-        let store = try await bench.open()
-        try await worker.put("runs")
-        let message = try await worker.takeOne()
+        let (worker, store) = try await bench.openTwo(.steady())
+        let message = try await worker.putAndTake("runs")
         let ready = try await store.put("ready")
         let scheduled = try await store.put(.text("scheduled", due: .after(.seconds(9)))).sequence
         bench.time.advance(by: .seconds(1))
@@ -95,8 +93,7 @@ enum CancelRules {
     }
 
     static func death(_ bench: Bench) async throws {
-        let worker = try await bench.open(.steady(attemptsMax: 9))
-        let store = try await bench.open()
+        let (worker, store) = try await bench.openTwo(.steady(attemptsMax: 9))
         let sequence = try await worker.put("it")
         let message = try await worker.takeOne()
         #expect(try await store.apply(ask, to: [sequence]) == 1)
@@ -112,8 +109,7 @@ enum CancelRules {
     }
 
     static func close(_ bench: Bench) async throws {
-        let worker = try await bench.open(.steady())
-        let store = try await bench.open()
+        let (worker, store) = try await bench.openTwo(.steady())
         try await worker.put((1...2).map { .text("\($0)") })
         let messages = try await worker.take(2)
         #expect(try await store.apply(ask, to: [messages[0].sequence]) == 1)
@@ -123,8 +119,7 @@ enum CancelRules {
     }
 
     static func bound(_ bench: Bench) async throws {
-        let worker = try await bench.open(.steady(attemptsMax: 9))
-        let store = try await bench.open()
+        let (worker, store) = try await bench.openTwo(.steady(attemptsMax: 9))
         let sequence = try await worker.put("it")
         let message = try await worker.takeOne(lease: .seconds(30))
         #expect(try await store.apply(ask, to: [sequence]) == 1)
@@ -203,8 +198,7 @@ enum CancelRules {
     }
 
     static func hears(_ bench: Bench) async throws {
-        let worker = try await bench.open(.steady())
-        let store = try await bench.open()
+        let (worker, store) = try await bench.openTwo(.steady())
         try await worker.put((1...2).map { .text("\($0)") })
         let messages = try await worker.take(2)
         for (message, command) in zip(messages, [ask, .cancel]) {

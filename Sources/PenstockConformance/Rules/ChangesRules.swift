@@ -34,8 +34,7 @@ enum ChangesRules {
     }
 
     static func ringForArrivals(_ bench: Bench) async throws {
-        let store = try await bench.open(.steady())
-        let other = try await bench.open()
+        let (store, other) = try await bench.openTwo(.steady())
         for listener in [store, other] {
             try await rings(listener) { try await store.put("ready") }
             // A worker that sleeps until the next due time must hear of an earlier one.
@@ -48,13 +47,11 @@ enum ChangesRules {
     }
 
     static func ringForReturns(_ bench: Bench) async throws {
-        let store = try await bench.open(.steady(attemptsMax: 99))
-        let other = try await bench.open()
+        let (store, other) = try await bench.openTwo(.steady(attemptsMax: 99))
         let verdicts: [Verdict] = [.release, .retry(error: "e", after: .zero), .retry(error: "e")]
         for listener in [store, other] {
             for verdict in verdicts {
-                try await store.put("it")
-                let message = try await store.takeOne()
+                let message = try await store.putAndTake("it")
                 try await rings(listener) { _ = try await store.give(verdict, for: message) }
             }
             try await store.put("it")
@@ -87,8 +84,7 @@ enum ChangesRules {
     }
 
     static func ringForQueues(_ bench: Bench) async throws {
-        let store = try await bench.open(.steady(1, .wait))
-        let other = try await bench.open()
+        let (store, other) = try await bench.openTwo(.steady(1, .wait))
         for listener in [store, other] {
             try await store.configure(.jobs, .create(.steady(1, .wait), ifAbsent: true))
             try await store.put([.text("it")])
@@ -100,8 +96,7 @@ enum ChangesRules {
     }
 
     static func loseNoRing(_ bench: Bench) async throws {
-        let producer = try await bench.open(.steady())
-        let worker = try await bench.open()
+        let (producer, worker) = try await bench.openTwo(.steady())
         let count = 200
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask {
@@ -145,8 +140,7 @@ enum ChangesRules {
     }
 
     static func wakeWaiters(_ bench: Bench) async throws {
-        let store = try await bench.open(.steady())
-        let other = try await bench.open()
+        let (store, other) = try await bench.openTwo(.steady())
         for listener in [store, other] {
             let token = listener.changes.token(for: .jobs)
             try await withThrowingTaskGroup(of: Void.self) { group in

@@ -125,10 +125,8 @@ enum ClaimRules {
     }
 
     static func pausedGivesNothing(_ bench: Bench) async throws {
-        let store = try await bench.open(.steady())
-        let other = try await bench.open()
-        try await store.put("running")
-        let running = try await store.takeOne()
+        let (store, other) = try await bench.openTwo(.steady())
+        let running = try await store.putAndTake("running")
         try await store.put([.text("1"), .text("2", due: .after(.seconds(1)))])
         try await store.configure(.jobs, .pause)
         #expect(try await store.queueStatus().isPaused)
@@ -146,8 +144,7 @@ enum ClaimRules {
     }
 
     static func staysInQueue(_ bench: Bench) async throws {
-        let store = try await bench.open(.steady())
-        try await store.configure(.mail, .create(QueuePolicy(), ifAbsent: false))
+        let store = try await bench.open(.steady(), mail: QueuePolicy())
         try await store.put(.text("letter", priority: 100), to: .mail)
         try await store.put("job")
         try await store.configure(.mail, .pause)

@@ -28,8 +28,7 @@ enum ConfigureRules {
     }
 
     static func replacesPolicy(_ bench: Bench) async throws {
-        let store = try await bench.open(.steady(5, .fail))
-        let other = try await bench.open()
+        let (store, other) = try await bench.openTwo(.steady(5, .fail))
         let before = try await store.queueStatus().policy
         var limited = before
         limited.limit = 3
@@ -41,8 +40,7 @@ enum ConfigureRules {
     }
 
     static func setsPolicy(_ bench: Bench) async throws {
-        let store = try await bench.open(.steady(5, .fail))
-        let other = try await bench.open()
+        let (store, other) = try await bench.openTwo(.steady(5, .fail))
         try await store.put("it")
         try await store.configure(.jobs, .pause)
         let policy = QueuePolicy(retry: RetryPolicy(attemptsMax: 1), retention: Retention(age: nil, count: 3))
@@ -95,8 +93,7 @@ enum ConfigureRules {
     }
 
     static func deletes(_ bench: Bench) async throws {
-        let store = try await bench.open(.steady())
-        try await store.configure(.mail, .create(.steady(), ifAbsent: false))
+        let store = try await bench.open(.steady(), mail: .steady())
         let letter = try await store.put(.text("letter", key: "k"), to: .mail).sequence
         let job = try await store.put(.text("job", key: "k")).sequence
         try await store.work(.dead(error: "bad"))

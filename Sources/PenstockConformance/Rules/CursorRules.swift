@@ -53,8 +53,7 @@ enum CursorRules {
     }
 
     static func countsWhatAReaderGivesUp(_ bench: Bench) async throws {
-        let store = try await bench.open(.steady())
-        let other = try await bench.open()
+        let (store, other) = try await bench.openTwo(.steady())
         let sequences = try await store.add("1", "2", "3").map(\.sequence)
         try await store.moveCursor(mailer, of: .jobs, .place(after: SequenceNumber(0)))
         let gaveUp = try await store.moveCursor(mailer, of: .jobs, .advance(to: sequences[0], missed: 1))
@@ -112,8 +111,7 @@ enum CursorRules {
     }
 
     static func belongsToItsQueue(_ bench: Bench) async throws {
-        let store = try await bench.open(.steady())
-        try await store.configure(.mail, .create(.steady(), ifAbsent: false))
+        let store = try await bench.open(.steady(), mail: .steady())
         try await store.add("1", "2")
         try await store.moveCursor(mailer, of: .jobs, .place(after: SequenceNumber(0)))
         try await store.moveCursor(mailer, of: .mail, .place(after: nil))
@@ -128,8 +126,7 @@ enum CursorRules {
     }
 
     static func outlivesItsProcess(_ bench: Bench) async throws {
-        let store = try await bench.open(.steady())
-        let other = try await bench.open()
+        let (store, other) = try await bench.openTwo(.steady())
         let sequences = try await store.add("1", "2").map(\.sequence)
         try await store.moveCursor(mailer, of: .jobs, .place(after: SequenceNumber(0)))
         try await other.moveCursor(mailer, of: .jobs, .advance(to: sequences[0]))
@@ -142,8 +139,7 @@ enum CursorRules {
     }
 
     static func rings(_ bench: Bench) async throws {
-        let store = try await bench.open(.steady())
-        let other = try await bench.open()
+        let (store, other) = try await bench.openTwo(.steady())
         let moves: [CursorMove] = [.place(after: nil), .remove]
         for listener in [store, other] {
             for move in moves {

@@ -47,8 +47,7 @@ enum DeadGroupRules {
     }
 
     static func byQueue(_ bench: Bench) async throws {
-        let store = try await bench.open(.steady())
-        try await store.configure(.mail, .create(.steady(), ifAbsent: false))
+        let store = try await bench.open(.steady(), mail: .steady())
         try await bury(["a", "a"], in: store, bench)
         try await bury(["a"], in: store, queue: .mail, bench)
         let all = try await store.deadGroups(DeadGroupQuery()).groups

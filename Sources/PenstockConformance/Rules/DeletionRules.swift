@@ -92,8 +92,7 @@ enum DeletionRules {
 
     /// Its parent is in another queue, and is redriven while the queue goes.
     static func bringsNothingBack(_ bench: Bench) async throws {
-        let other = try await bench.open(.steady())
-        try await other.configure(.mail, .create(.steady(), ifAbsent: false))
+        let other = try await bench.open(.steady(), mail: .steady())
         let tasks: [NewTask] = [
             .of("parent", queue: .mail), .of("child", after: [Dependency(on: .named("parent"))]),
         ]

@@ -31,8 +31,7 @@ enum DraftRules {
 
     static func follow(_ bench: Bench) async throws {
         let store = try await open(bench)
-        try await store.put("a")
-        let a = try await store.takeOne()
+        let a = try await store.putAndTake("a")
         let urgent = NewMessage(payload: [], headers: ["trace": "42"], priority: 5, attemptsMax: 1)
         let drafts = [
             Draft(.text("1"), to: .mail), Draft(urgent, to: .mail), Draft(.text("2"), to: .jobs),
@@ -55,8 +54,7 @@ enum DraftRules {
 
     static func wholeOrNot(_ bench: Bench) async throws {
         let store = try await open(bench, mail: .steady(2))
-        try await store.put("a")
-        let a = try await store.takeOne()
+        let a = try await store.putAndTake("a")
         let mails = ["1", "2", "3"].map { Draft(.text($0), to: .mail) }
         await expect(.queueFull) { try await done(a, then: [Draft(.text("x"), to: .jobs)] + mails, result: [1], store) }
         let stray = Draft(.text("x"), to: QueueName(stored: "nowhere"))
@@ -74,8 +72,7 @@ enum DraftRules {
 
     static func leaseLost(_ bench: Bench) async throws {
         let store = try await open(bench)
-        try await store.put("a")
-        let a = try await store.takeOne()
+        let a = try await store.putAndTake("a")
         #expect(try await store.give(.release, for: a) == .settled(.ready))
         #expect(try await done(a, then: [Draft(.text("x"), to: .mail)], store) == .leaseLost)
         // Nothing is asked of the queue either.
@@ -92,8 +89,7 @@ enum DraftRules {
             let full = QueueName(stored: "full \(whenFull)")
             try await store.configure(full, .create(.steady(1, whenFull), ifAbsent: false))
             try await store.put("before", to: full)
-            try await store.put("a")
-            let a = try await store.takeOne()
+            let a = try await store.putAndTake("a")
             let drafts = [Draft(.text("after"), to: full)]
             await expect(.queueFull) { try await done(a, then: drafts, store) }
             #expect(try await store.record(a.sequence).state == .leased)
@@ -113,8 +109,7 @@ enum DraftRules {
             let full = QueueName(stored: "full \(whenFull)")
             try await store.configure(full, .create(.steady(2, whenFull), ifAbsent: false))
             try await store.put("old", to: full)
-            try await store.put("a")
-            let a = try await store.takeOne()
+            let a = try await store.putAndTake("a")
             #expect(try await done(a, then: ["1", "2"].map { Draft(.text($0), to: full) }, store) == .settled(.done))
             #expect(try await store.drain(full) == left)
             #expect(try await store.totals(full) == .of(enqueued: 3, dropped: 1))
@@ -123,8 +118,7 @@ enum DraftRules {
 
     static func ownQueue(_ bench: Bench) async throws {
         let store = try await bench.open(.steady(1, .wait))
-        try await store.put("a")
-        let a = try await store.takeOne()
+        let a = try await store.putAndTake("a")
         try await store.put("b")
         // What is leased takes no room, and its end makes none.
         await expect(.queueFull) { try await done(a, then: [Draft(.text("c"), to: .jobs)], store) }
@@ -154,8 +148,7 @@ enum DraftRules {
 
     static func ring(_ bench: Bench) async throws {
         let store = try await open(bench)
-        try await store.put("a")
-        let a = try await store.takeOne()
+        let a = try await store.putAndTake("a")
         let token = store.changes.token(for: .mail)
         #expect(try await done(a, then: [Draft(.text("x"), to: .mail)], store) == .settled(.done))
         try await store.changes.wait(for: .mail, after: token)
@@ -163,8 +156,7 @@ enum DraftRules {
 
     static func bounds(_ bench: Bench) async throws {
         let store = try await open(bench)
-        try await store.put("a")
-        let a = try await store.takeOne()
+        let a = try await store.putAndTake("a")
         let tooMany = Array(repeating: Draft(.text(""), to: .mail), count: Limits.batchCountMax + 1)
         await expect(.invalidInput) { try await done(a, then: tooMany, store) }
         await expect(.invalidInput) { try await done(a, then: [Draft(.text("", key: "k"), to: .mail)], store) }

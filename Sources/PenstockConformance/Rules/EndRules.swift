@@ -70,8 +70,7 @@ enum EndRules {
     }
 
     static func together(_ bench: Bench) async throws {
-        let store = try await bench.open(.steady())
-        let listener = try await bench.open()
+        let (store, listener) = try await bench.openTwo(.steady())
         try await store.put((1...6).map { .text("\($0)") })
         let messages = try await store.take(6)
         try await ends(messages[3].sequence, as: .done, in: listener) {

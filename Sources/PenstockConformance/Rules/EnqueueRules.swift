@@ -107,8 +107,7 @@ enum EnqueueRules {
     }
 
     static func neverReusesNumbers(_ bench: Bench) async throws {
-        let store = try await bench.open(.steady())
-        try await store.configure(.mail, .create(QueuePolicy(), ifAbsent: false))
+        let store = try await bench.open(.steady(), mail: QueuePolicy())
         let first = try await store.put("1")
         let second = try await store.put("2", to: .mail)
         #expect(first < second, "Numbers run over the whole store.")
@@ -227,8 +226,7 @@ enum EnqueueRules {
     }
 
     static func isSeenByOthers(_ bench: Bench) async throws {
-        let producer = try await bench.open(.steady())
-        let worker = try await bench.open()
+        let (producer, worker) = try await bench.openTwo(.steady())
         for index in 1...20 {
             let sequence = try await producer.put("job \(index)")
             let message = try await worker.takeOne()

@@ -174,8 +174,7 @@ enum ExpiryEndRules {
     }
 
     static func awaited(_ bench: Bench) async throws {
-        let store = try await bench.open(policy())
-        let other = try await bench.open()
+        let (store, other) = try await bench.openTwo(policy())
         let sequence = try await store.put(.text("a", expiry: soon)).sequence
         #expect(try await other.expectEnd(of: sequence) == .ready)
         let token = other.changes.token(for: .jobs)
@@ -204,8 +203,7 @@ enum ExpiryEndRules {
     }
 
     static func pruned(_ bench: Bench) async throws {
-        let store = try await bench.open(policy())
-        try await store.configure(.mail, .create(policy(.dead), ifAbsent: false))
+        let store = try await bench.open(policy(), mail: policy(.dead))
         try await store.put((0..<Limits.expiryCountMax).map { .text("\($0)", expiry: soon) })
         try await store.put(.text("later", expiry: .after(.seconds(600))))
         try await store.put((0..<5).map { .text("\($0)", expiry: soon) }, to: .mail)

@@ -206,10 +206,8 @@ enum ExpiryRules {
 
     /// Whoever sleeps until the next due time has to hear of an earlier expiry, wherever the message waits.
     static func rings(_ bench: Bench) async throws {
-        let store = try await bench.open(policy(groups: .fifo()))
-        let other = try await bench.open()
-        try await store.put(.text("a", group: "a"))
-        let message = try await store.takeOne()
+        let (store, other) = try await bench.openTwo(policy(groups: .fifo()))
+        let message = try await store.putAndTake(.text("a", group: "a"))
         var token = other.changes.token(for: .jobs)
         try await store.put(.text("b", group: "a", expiry: .after(.seconds(10))))
         try await other.changes.waitForWork(in: .jobs, after: token, room: 1)

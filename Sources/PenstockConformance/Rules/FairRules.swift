@@ -36,8 +36,7 @@ enum FairRules {
 
     /// Tasks without a group are one group together, also when one end lets all of them go on.
     static func tasksTogether(_ bench: Bench) async throws {
-        let store = try await bench.open(policy())
-        try await store.configure(.mail, .create(.steady(), ifAbsent: false))
+        let store = try await bench.open(policy(), mail: .steady())
         try await put(store, "a", 1...4)
         let names = (1...4).map { "t\($0)" }
         let children = names.map { NewTask.of($0, after: [Dependency(on: .named("root"))]) }

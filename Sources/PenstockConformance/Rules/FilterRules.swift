@@ -24,8 +24,7 @@ enum FilterRules {
     }
 
     static func byKey(_ bench: Bench) async throws {
-        let store = try await bench.open(.steady())
-        try await store.configure(.mail, .create(.steady(), ifAbsent: false))
+        let store = try await bench.open(.steady(), mail: .steady())
         try await store.put(.text("1", key: "a"))
         try await store.work(.done)
         try await store.put(.text("2", key: "a"))

@@ -163,8 +163,7 @@ enum GroupOrderRules {
     static func suspended(_ bench: Bench) async throws {
         let store = try await GroupRules.open(bench, .fifo())
         try await store.put(.text("a1", due: .after(.seconds(2)), group: "a"))
-        try await store.put(.text("a2", group: "a"))
-        let a2 = try await store.takeOne()
+        let a2 = try await store.putAndTake(.text("a2", group: "a"))
         _ = try await store.record(StepName(stored: "s"), result: [], on: a2.lease, extendingBy: nil)
         #expect(
             try await store.give(.suspend(until: bench.time.now + .seconds(5)), for: a2) == .settled(.scheduled))

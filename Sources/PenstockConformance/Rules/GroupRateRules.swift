@@ -169,8 +169,7 @@ enum GroupRateRules {
         bench.time.advance(by: .seconds(30))
         #expect(try await store.take(9).map(\.text) == ["a3", "a4"])
         // Without a group it is a retry like any other.
-        try await store.put(.text("free"))
-        let free = try await store.takeOne()
+        let free = try await store.putAndTake(.text("free"))
         #expect(try await store.give(hold, for: free) == .settled(.scheduled))
         try await store.put(.text("next"))
         #expect(try await store.takeOne().text == "next")

@@ -51,8 +51,7 @@ enum GroupWaitRules {
         for isStep in [false, true] {
             try await store.put(.text("early", due: .after(.seconds(5)), group: "a"))
             let begun = try await store.put(.text("begun", group: "a")).sequence
-            try await store.put(.text("last", group: "a"))
-            let message = try await store.takeOne()
+            let message = try await store.putAndTake(.text("last", group: "a"))
             #expect(message.sequence == begun)
             var verdict = Verdict.retry(error: "", after: .seconds(2))
             if isStep {

@@ -101,8 +101,7 @@ enum JournalRules {
     }
 
     static func event(_ bench: Bench) async throws {
-        let store = try await bench.open(.steady())
-        let other = try await bench.open()
+        let (store, other) = try await bench.openTwo(.steady())
         let sequence = try await store.put("x")
         let due = bench.time.now + .seconds(3600)
         try await store.work(.suspend(until: due, event: .named("approved")))

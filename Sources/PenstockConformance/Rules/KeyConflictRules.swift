@@ -182,8 +182,7 @@ enum KeyConflictRules {
 
     /// A worker that sleeps until the due time of a message learns that another one is due earlier in its place.
     static func ring(_ bench: Bench) async throws {
-        let store = try await bench.open(.steady())
-        let listener = try await bench.open()
+        let (store, listener) = try await bench.openTwo(.steady())
         for (conflict, first, second, due) in [
             (KeyConflict.debounce, 60, 5, 5), (.replace, 60, 5, 5), (.throttle, 5, 60, 5), (.debounce, 5, 60, 60),
         ] {

@@ -60,8 +60,7 @@ enum KeyScopeRules {
     }
 
     static func heldAgain(_ bench: Bench) async throws {
-        let store = try await bench.open(.steady(attemptsMax: 99))
-        let doomed = try await bench.open()
+        let (store, doomed) = try await bench.openTwo(.steady(attemptsMax: 99))
         let sequence = try await store.put(keyed("it", .whileWaiting)).sequence
         func isHeld(_ state: MessageState, sourceLocation: SourceLocation = #_sourceLocation) async throws {
             let receipt = try await store.put(keyed("newcomer", .whileWaiting))

@@ -71,8 +71,7 @@ enum LatencyRules {
     }
 
     static func handedBack(_ bench: Bench) async throws {
-        let store = try await bench.open(.steady())
-        let other = try await bench.open()
+        let (store, other) = try await bench.openTwo(.steady())
         try await store.put(["a", "b", "c"].map { .text($0) })
         let first = try await store.takeOne()
         _ = try await other.take(2)
@@ -85,8 +84,7 @@ enum LatencyRules {
     }
 
     static func byQueue(_ bench: Bench) async throws {
-        let store = try await bench.open(.steady())
-        try await store.configure(.mail, .create(.steady(), ifAbsent: false))
+        let store = try await bench.open(.steady(), mail: .steady())
         try await store.put("a")
         try await store.put("b", to: .mail)
         bench.time.advance(by: .seconds(1))
@@ -103,8 +101,7 @@ enum LatencyRules {
     }
 
     static func overProcesses(_ bench: Bench) async throws {
-        let first = try await bench.open(.steady())
-        let second = try await bench.open()
+        let (first, second) = try await bench.openTwo(.steady())
         try await first.put((1...4).map { .text("\($0)") })
         bench.time.advance(by: .seconds(1))
         _ = try await first.take(1)
@@ -120,16 +117,14 @@ enum LatencyRules {
 
     static func lost(_ bench: Bench) async throws {
         let store = try await bench.open(.steady())
-        try await store.put("a")
-        let message = try await store.takeOne()
+        let message = try await store.putAndTake("a")
         _ = try await store.apply(.cancel, to: [message.sequence])
         #expect(try await store.give(.done, for: message) == .leaseLost)
         #expect(try await latency(store).work.isEmpty)
         // A verdict whose drafts find no room takes nothing with it.
         try await store.configure(.mail, .create(.steady(1), ifAbsent: false))
         try await store.put("full", to: .mail)
-        try await store.put("b")
-        let other = try await store.takeOne()
+        let other = try await store.putAndTake("b")
         let draft = Draft(.text("c"), to: .mail)
         await expect(.queueFull) { try await store.settle([Settlement(other.lease, .done, drafts: [draft])]) }
         #expect(try await latency(store).work.isEmpty)

@@ -49,8 +49,7 @@ enum LeaseRules {
     }
 
     static func lateChangesNothing(_ bench: Bench) async throws {
-        let slow = try await bench.open(.steady(attemptsMax: 9))
-        let quick = try await bench.open()
+        let (slow, quick) = try await bench.openTwo(.steady(attemptsMax: 9))
         let verdicts: [Verdict] = [.done, .retry(error: "late"), .dead(error: "late"), .release]
         for verdict in verdicts {
             let sequence = try await slow.put("it")

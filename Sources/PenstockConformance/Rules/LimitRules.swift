@@ -23,8 +23,7 @@ enum LimitRules {
     }
 
     static func own(_ bench: Bench) async throws {
-        let store = try await bench.open(policy(2))
-        let other = try await bench.open()
+        let (store, other) = try await bench.openTwo(policy(2))
         try await store.put((1...5).map { .text("\($0)") })
         let first = try await store.take(10)
         #expect(first.map(\.text) == ["1", "2"])
@@ -145,8 +144,7 @@ enum LimitRules {
 
     static func nextDue(_ bench: Bench) async throws {
         let store = try await bench.open(policy(1))
-        try await store.put("1")
-        let message = try await store.takeOne()
+        let message = try await store.putAndTake("1")
         try await store.put(.text("2", due: .after(.seconds(9))))
         let request = ClaimRequest(queue: .jobs, limit: 1, lease: .seconds(60))
         #expect(try await store.claim(request).nextDue == bench.time.now + .seconds(9))

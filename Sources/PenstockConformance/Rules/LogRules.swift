@@ -97,8 +97,7 @@ enum LogRules {
     }
 
     static func rings(_ bench: Bench) async throws {
-        let store = try await bench.open(.steady())
-        let other = try await bench.open()
+        let (store, other) = try await bench.openTwo(.steady())
         for listener in [store, other] {
             let token = listener.changes.token(for: .jobs)
             try await store.add("it")
@@ -107,8 +106,7 @@ enum LogRules {
     }
 
     static func readFromAPlace(_ bench: Bench) async throws {
-        let store = try await bench.open(.steady())
-        try await store.configure(.mail, .create(.steady(), ifAbsent: false))
+        let store = try await bench.open(.steady(), mail: .steady())
         var sequences: [SequenceNumber] = []
         for number in 1...5 {
             sequences += try await store.add("\(number)").map(\.sequence)

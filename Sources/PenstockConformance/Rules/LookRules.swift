@@ -14,8 +14,7 @@ enum LookRules {
 
     /// So many messages, of which every third has the header `third`, by turns in two queues.
     private static func filled(_ bench: Bench, _ count: Int) async throws -> any MessageStore {
-        let store = try await bench.open(.steady())
-        try await store.configure(.mail, .create(.steady(), ifAbsent: false))
+        let store = try await bench.open(.steady(), mail: .steady())
         for number in 1...count {
             let headers = number % 3 == 0 ? ["third": "yes"] : [:]
             let message = NewMessage(payload: Array("\(number)".utf8), headers: headers)

@@ -255,8 +255,7 @@ enum OverflowRules {
     }
 
     static func holdsBetweenProcesses(_ bench: Bench) async throws {
-        let first = try await bench.open(.steady(3, .fail))
-        let second = try await bench.open()
+        let (first, second) = try await bench.openTwo(.steady(3, .fail))
         try await first.put("1")
         try await second.put("2")
         try await first.put("3")

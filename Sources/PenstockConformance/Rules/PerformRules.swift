@@ -165,8 +165,7 @@ enum PerformRules {
 
     static func survivesItsProcess(_ bench: Bench) async throws {
         let (store, other) = (try await bench.open(.steady()), try await bench.open())
-        try await store.put("1")
-        let held = try await store.takeOne()
+        let held = try await store.putAndTake("1")
         _ = try await store.perform([.settle([Settlement(held.lease, .done)]), enqueue("2", "3"), claim(1)])
         try await bench.crash(store)
         #expect(try await other.reclaim().fromDeadWorkers == 1)
@@ -178,8 +177,7 @@ enum PerformRules {
     static func goesAsOneByOne(_ bench: Bench, _ random: SeededRandom) async throws {
         let whenFull = random.pick([OverflowPolicy.dropNewest, .dropOldest, .wait, .fail]) ?? .wait
         let policy = QueuePolicy.steady(random.next(in: 1...6), whenFull)
-        let store = try await bench.open(policy)
-        try await store.configure(.mail, .create(policy, ifAbsent: false))
+        let store = try await bench.open(policy, mail: policy)
         var held: [QueueName: [ClaimedMessage]] = [:]
 
         func operation(_ kind: Int, _ count: Int, in queue: QueueName, _ number: Int) -> StoreOperation {

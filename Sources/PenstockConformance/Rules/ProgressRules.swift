@@ -83,8 +83,7 @@ enum ProgressRules {
 
     static func bounds(_ bench: Bench) async throws {
         let store = try await bench.open(.steady())
-        try await store.put("it")
-        let message = try await store.takeOne()
+        let message = try await store.putAndTake("it")
         let long = String(repeating: "x", count: Limits.progressBytesMax + 1)
         for progress in [
             MessageProgress(-0.1), MessageProgress(1.1), MessageProgress(.nan), MessageProgress(nil, long),

@@ -123,8 +123,7 @@ enum PruneRules {
 
     /// Ended messages in runs of one to four, and between them what waits, runs, is dead or is another queue's.
     static func takesNothingInBetween(_ bench: Bench) async throws {
-        let store = try await bench.open(.steady())
-        try await store.configure(.mail, .create(.steady(), ifAbsent: false))
+        let store = try await bench.open(.steady(), mail: .steady())
         var ended: [String] = []
         var kept: [String] = []
         for run in 1...4 {

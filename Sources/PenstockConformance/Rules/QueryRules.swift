@@ -25,8 +25,7 @@ enum QueryRules {
 
     /// Two queues by turns, one message a second: 1, 2, 3, … 8; odd ones in `jobs`, even ones in `mail`.
     private static func filled(_ bench: Bench) async throws -> (any MessageStore, [SequenceNumber]) {
-        let store = try await bench.open(.steady())
-        try await store.configure(.mail, .create(.steady(), ifAbsent: false))
+        let store = try await bench.open(.steady(), mail: .steady())
         var sequences: [SequenceNumber] = []
         for index in 1...8 {
             sequences.append(try await store.put("\(index)", to: index % 2 == 1 ? .jobs : .mail))

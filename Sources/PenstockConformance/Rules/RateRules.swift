@@ -62,8 +62,7 @@ enum RateRules {
     }
 
     static func everyWindow(_ bench: Bench) async throws {
-        let store = try await bench.open(policy(Rate(10, per: .seconds(1))))
-        let other = try await bench.open()
+        let (store, other) = try await bench.openTwo(policy(Rate(10, per: .seconds(1))))
         try await store.put((1...60).map { .text("\($0)") })
         var all: [Timestamp] = []
         for index in 1...6 { all += try await starts(bench, index.isMultiple(of: 2) ? other : store, 10) }
@@ -90,8 +89,7 @@ enum RateRules {
     static func besidesALimit(_ bench: Bench) async throws {
         var both = policy(Rate(1, per: .seconds(10)))
         both.limit = 1
-        let store = try await bench.open(both)
-        let other = try await bench.open()
+        let (store, other) = try await bench.openTwo(both)
         try await store.put(["1", "2"].map { .text($0) })
         let first = try await claim(store)
         #expect(first.messages.map(\.text) == ["1"])
@@ -126,8 +124,7 @@ enum RateRules {
     }
 
     static func counted(_ bench: Bench) async throws {
-        let store = try await bench.open(policy(Rate(1, per: .seconds(10))))
-        let worker = try await bench.open()
+        let (store, worker) = try await bench.openTwo(policy(Rate(1, per: .seconds(10))))
         try await store.put(["1", "2"].map { .text($0) })
         let released = try await store.takeOne()
         #expect(try await store.give(.release, for: released) == .settled(.ready))
@@ -277,8 +274,7 @@ enum RateRules {
             policy(Rate(2000, per: .milliseconds(1))), policy(perKey: Rate(1, per: .seconds(1))),
         ]
         for policy in wrong { await expect(.invalidInput) { try await store.configure(.jobs, .set(policy)) } }
-        try await store.put("x")
-        let held = try await store.takeOne()
+        let held = try await store.putAndTake("x")
         await expect(.invalidInput) { _ = try await store.give(.retry(error: "", holdsGroup: true), for: held) }
         #expect(try await store.give(.done, for: held) == .settled(.done))
     }

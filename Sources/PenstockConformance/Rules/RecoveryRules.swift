@@ -30,8 +30,7 @@ enum RecoveryRules {
     }
 
     static func deadWorker(_ bench: Bench) async throws {
-        let witness = try await bench.open(.steady())
-        let worker = try await bench.open()
+        let (witness, worker) = try await bench.openTwo(.steady())
         let sequences = try await witness.put((1...4).map { .text("\($0)", priority: $0 % 2) }).map(\.sequence)
         let started = bench.time.now
         let running = try await worker.take(3, lease: .seconds(3600))
@@ -64,8 +63,7 @@ enum RecoveryRules {
     }
 
     static func livingWorker(_ bench: Bench) async throws {
-        let first = try await bench.open(.steady())
-        let second = try await bench.open()
+        let (first, second) = try await bench.openTwo(.steady())
         let third = try await bench.open()
         try await first.put((1...3).map { .text("\($0)") })
         let running = [try await first.takeOne(), try await second.takeOne()]
@@ -100,8 +98,7 @@ enum RecoveryRules {
     }
 
     static func endedLease(_ bench: Bench) async throws {
-        let worker = try await bench.open(.steady())
-        let other = try await bench.open()
+        let (worker, other) = try await bench.openTwo(.steady())
         let sequence = try await worker.put("it")
         let message = try await worker.takeOne(lease: .seconds(30))
         bench.time.advance(by: .seconds(30) - .microseconds(1))
@@ -131,8 +128,7 @@ enum RecoveryRules {
     }
 
     static func wallClockJumps(_ bench: Bench) async throws {
-        let worker = try await bench.open(.steady(attemptsMax: 9))
-        let other = try await bench.open()
+        let (worker, other) = try await bench.openTwo(.steady(attemptsMax: 9))
         let year = Duration.seconds(365 * 24 * 3600)
         for jump in [year, .zero - year] {
             let sequence = try await worker.put("it")
@@ -162,8 +158,7 @@ enum RecoveryRules {
 
     static func openingTakesNothing(_ bench: Bench) async throws {
         let first = try await bench.open(.steady())
-        try await first.put("it")
-        let message = try await first.takeOne()
+        let message = try await first.putAndTake("it")
         for _ in 1...3 {
             let other = try await bench.open()
             #expect(try await other.reclaim() == Reclaimed())
@@ -184,8 +179,7 @@ enum RecoveryRules {
     }
 
     static func closingGivesBack(_ bench: Bench) async throws {
-        let worker = try await bench.open(.steady(attemptsMax: 1))
-        let other = try await bench.open()
+        let (worker, other) = try await bench.openTwo(.steady(attemptsMax: 1))
         let sequences = try await worker.put((1...2).map { .text("\($0)") }).map(\.sequence)
         _ = try await worker.take(2)
         let token = other.changes.token(for: .jobs)

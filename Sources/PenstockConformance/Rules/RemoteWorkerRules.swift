@@ -33,8 +33,7 @@ enum RemoteWorkerRules {
     }
 
     static func anotherProcessSpeaks(_ bench: Bench) async throws {
-        let first = try await bench.open(.steady())
-        let second = try await bench.open()
+        let (first, second) = try await bench.openTwo(.steady())
         try await first.put((1...2).map { .text("\($0)") })
         let message = try await first.take(for: .phone, lease: .seconds(10))
         bench.time.advance(by: .seconds(9))
@@ -168,8 +167,7 @@ enum RemoteWorkerRules {
     }
 
     static func names(_ bench: Bench) async throws {
-        let server = try await bench.open(.steady())
-        let other = try await bench.open()
+        let (server, other) = try await bench.openTwo(.steady())
         try await server.put((1...4).map { .text("\($0)") })
         _ = try await server.take(for: .phone)
         _ = try await other.take(for: .phone)

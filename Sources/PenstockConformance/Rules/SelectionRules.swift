@@ -35,8 +35,7 @@ enum SelectionRules {
     }
 
     static func byKey(_ bench: Bench) async throws {
-        let store = try await bench.open(.steady())
-        try await store.configure(.mail, .create(.steady(), ifAbsent: false))
+        let store = try await bench.open(.steady(), mail: .steady())
         try await store.put(.text("1", key: "k"))
         try await store.work(.done)
         try await store.put(.text("2", key: "k"), to: .mail)

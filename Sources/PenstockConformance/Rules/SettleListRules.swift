@@ -73,8 +73,7 @@ enum SettleListRules {
     }
 
     static func goesOneByOne(_ bench: Bench, _ random: SeededRandom) async throws {
-        let store = try await bench.open(.steady())
-        try await store.configure(.mail, .create(.steady(), ifAbsent: false))
+        let store = try await bench.open(.steady(), mail: .steady())
         var keys: [String: String] = [:]
         for number in 0..<60 {
             let key = random.nextUnit() < 0.15 ? "k\(number)" : nil

@@ -11,8 +11,7 @@ enum StatusRules {
     ]
 
     static func followsEveryEvent(_ bench: Bench) async throws {
-        let store = try await bench.open(.steady(5, .dropOldest, attemptsMax: 2))
-        let worker = try await bench.open()
+        let (store, worker) = try await bench.openTwo(.steady(5, .dropOldest, attemptsMax: 2))
         func expectStatus(
             _ depths: Depths, _ totals: Totals, sourceLocation: SourceLocation = #_sourceLocation
         ) async throws {
@@ -87,8 +86,7 @@ enum StatusRules {
     }
 
     static func listsWorkers(_ bench: Bench) async throws {
-        let first = try await bench.open(.steady())
-        let second = try await bench.open()
+        let (first, second) = try await bench.openTwo(.steady())
         try await first.put((1...3).map { .text("\($0)") })
         let start = bench.time.now
         let messages = try await first.take(1)

@@ -102,8 +102,7 @@ enum UniqueKeyRules {
     }
 
     static func comingBackHolds(_ bench: Bench) async throws {
-        let store = try await bench.open(.steady(attemptsMax: 9))
-        let other = try await bench.open()
+        let (store, other) = try await bench.openTwo(.steady(attemptsMax: 9))
         let sequence = try await store.put(.text("it", key: "k")).sequence
         func isHeld(_ state: MessageState) async throws {
             let receipt = try await store.put(.text("newcomer", key: "k"))
@@ -149,8 +148,7 @@ enum UniqueKeyRules {
     }
 
     static func areOfOneQueue(_ bench: Bench) async throws {
-        let store = try await bench.open(.steady())
-        try await store.configure(.mail, .create(QueuePolicy(), ifAbsent: false))
+        let store = try await bench.open(.steady(), mail: QueuePolicy())
         try await store.put(.text("a", key: "k"))
         #expect(try await !store.put(.text("b", key: "k"), to: .mail).skipped)
         #expect(try await !store.put(.text("c", key: "K")).skipped, "Keys are compared byte by byte.")

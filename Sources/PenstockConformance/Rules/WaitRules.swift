@@ -46,8 +46,7 @@ enum WaitRules {
     }
 
     static func leased(_ bench: Bench) async throws {
-        let store = try await bench.open(policy())
-        let doomed = try await bench.open()
+        let (store, doomed) = try await bench.openTwo(policy())
         let sequence = try await store.put("a")
         _ = try await doomed.takeOne()
         var reason = try await store.waitReason(of: sequence)

@@ -63,8 +63,7 @@ enum WorkflowFailureRules {
 
     /// Of two that one task waits for, the other one has cancelled it before.
     static func forgotten(_ bench: Bench) async throws {
-        let store = try await bench.open(.steady())
-        try await store.configure(.mail, .create(.steady(), ifAbsent: false))
+        let store = try await bench.open(.steady(), mail: .steady())
         let held = Dependency(on: .named("b"), need: .done(whenDead: .hold))
         try await store.begin(tasks: [
             .of("a"), .of("b", queue: .mail), .of("c", after: [Dependency(on: .named("a")), held]),

@@ -133,8 +133,7 @@ enum WorkflowRules {
     }
 
     static func queues(_ bench: Bench) async throws {
-        let store = try await bench.open(.steady())
-        let other = try await bench.open()
+        let (store, other) = try await bench.openTwo(.steady())
         try await store.configure(.mail, .create(.steady(), ifAbsent: true))
         try await store.begin(tasks: [
             .of("a"), .of("b", queue: .mail, after: [.init(on: .named("a"))]),
