@@ -67,13 +67,16 @@ extension QueueName {
 }
 
 extension QueuePolicy {
-    /// Retries without chance: 1 s, 2 s, 4 s, 8 s, 8 s, …
+    /// Retries without chance: 1 s, 2 s, 4 s, 8 s, 8 s, … What else it says is for `change` to set.
     static func steady(
-        _ capacity: Int? = nil, _ whenFull: OverflowPolicy = .fail, attemptsMax: Int = 3
+        _ capacity: Int? = nil, _ whenFull: OverflowPolicy = .fail, attemptsMax: Int = 3,
+        change: (inout QueuePolicy) -> Void = { _ in }
     ) -> QueuePolicy {
-        QueuePolicy(
+        var policy = QueuePolicy(
             capacity: capacity.map { Capacity($0, whenFull: whenFull) },
             retry: RetryPolicy(attemptsMax: attemptsMax, base: .seconds(1), factor: 2, cap: .seconds(8), jitter: 0))
+        change(&policy)
+        return policy
     }
 }
 

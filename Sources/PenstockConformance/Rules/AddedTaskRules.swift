@@ -38,9 +38,7 @@ enum AddedTaskRules {
     }
 
     static func awaitedByExpired(_ bench: Bench) async throws {
-        var policy = QueuePolicy.steady()
-        policy.whenExpired = .dead
-        let store = try await bench.open(policy, mail: .steady())
+        let store = try await bench.open(.steady { $0.whenExpired = .dead }, mail: .steady())
         let join = NewTask(
             .named("join"), queue: .jobs, message: .text("join", expiry: .after(.seconds(10))),
             dependencies: [Dependency(on: .named("split"))])

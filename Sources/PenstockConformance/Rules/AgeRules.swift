@@ -70,9 +70,7 @@ enum AgeRules {
     }
 
     static func sincePermit(_ bench: Bench) async throws {
-        var policy = QueuePolicy.steady()
-        policy.groups = .limit(1)
-        let store = try await bench.open(policy)
+        let store = try await bench.open(.steady { $0.groups = .limit(1) })
         let start = bench.time.now
         try await store.put([.text("a", group: "g"), .text("b", group: "g")])
         bench.time.advance(by: .seconds(5))
@@ -93,9 +91,7 @@ enum AgeRules {
         #expect(try await oldest(store) == start)
         _ = try await store.take(1)
         #expect(try await oldest(store) == start + .seconds(1))
-        var fair = QueuePolicy.steady()
-        fair.isFair = true
-        try await store.configure(.mail, .create(fair, ifAbsent: false))
+        try await store.configure(.mail, .create(.steady { $0.isFair = true }, ifAbsent: false))
         for group in ["x", "x", "y"] {
             try await store.put(.text("a", group: group), to: .mail)
             bench.time.advance(by: .seconds(1))

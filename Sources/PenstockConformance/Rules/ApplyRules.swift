@@ -32,9 +32,7 @@ enum ApplyRules {
         found[.blocked] = try await store.putBlocked("blocked", .steady(9, .dropNewest))
         let tasks = try await store.beginLater("scheduled", then: "pending")
         (found[.scheduled], found[.pending]) = (tasks.first, tasks.last)
-        var full = QueuePolicy.steady(2, .dropNewest)
-        full.groups = .limit(1)
-        try await store.configure(.jobs, .set(full))
+        try await store.configure(.jobs, .set(.steady(2, .dropNewest) { $0.groups = .limit(1) }))
         found[.dropped] = try await store.put("dropped")
         for (state, sequence) in found { #expect(try await store.state(of: sequence) == state) }
         return found

@@ -82,9 +82,7 @@ enum CursorRules {
     }
 
     static func countsTheForgotten(_ bench: Bench) async throws {
-        var policy = QueuePolicy.steady()
-        policy.retention = Retention(age: nil, count: 4)
-        let store = try await bench.open(policy)
+        let store = try await bench.open(.steady { $0.retention = Retention(age: nil, count: 4) })
         let sequences = try await store.add("1", "2", "3", "4").map(\.sequence)
         try await store.moveCursor(mailer, of: .jobs, .place(after: sequences[1]))
         try await store.moveCursor(printer, of: .jobs, .place(after: SequenceNumber(0)))

@@ -23,9 +23,7 @@ enum ExpiryEndRules {
     private static func policy(
         _ whenExpired: ExpiryPolicy = .drop, groups: GroupPolicy? = nil, capacity: Capacity? = nil
     ) -> QueuePolicy {
-        var policy = QueuePolicy.steady()
-        (policy.whenExpired, policy.groups, policy.capacity) = (whenExpired, groups, capacity)
-        return policy
+        QueuePolicy.steady { ($0.whenExpired, $0.groups, $0.capacity) = (whenExpired, groups, capacity) }
     }
 
     private static let soon = Expiry.after(.seconds(10))

@@ -20,9 +20,7 @@ enum ExpiryRules {
     ]
 
     private static func policy(_ whenExpired: ExpiryPolicy = .drop, groups: GroupPolicy? = nil) -> QueuePolicy {
-        var policy = QueuePolicy.steady()
-        (policy.whenExpired, policy.groups) = (whenExpired, groups)
-        return policy
+        QueuePolicy.steady { ($0.whenExpired, $0.groups) = (whenExpired, groups) }
     }
 
     static func drops(_ bench: Bench) async throws {

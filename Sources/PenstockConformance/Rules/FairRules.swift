@@ -200,9 +200,7 @@ enum FairRules {
         try await store.configure(.jobs, .set(policy()))
         try await put(store, "a", 1...3)
         try await put(store, "b", 1...1)
-        var plain = policy()
-        plain.isFair = false
-        try await store.configure(.jobs, .set(plain))
+        try await store.configure(.jobs, .set(.steady()))
         try await store.put(["3", "4"].map { .text($0) })
         // What came before turns were given has none, and what came after has the last one.
         #expect(try await store.take(10).map(\.text) == ["1", "2", "a1", "b1", "a2", "a3", "3", "4"])

@@ -20,9 +20,7 @@ enum GroupChangeRules {
     ]
 
     private static func set(_ groups: GroupPolicy?, _ store: any MessageStore) async throws {
-        var policy = QueuePolicy.steady()
-        policy.groups = groups
-        try await store.configure(.jobs, .set(policy))
+        try await store.configure(.jobs, .set(.steady { $0.groups = groups }))
     }
 
     static func paused(_ bench: Bench) async throws {
@@ -126,10 +124,8 @@ enum GroupChangeRules {
         try await store.put((0..<messageCount).map { .text("\($0)", group: "a") })
         struct Died: Error {}
         let doomed = try await bench.open { throw Died() }
-        var policy = QueuePolicy.steady()
-        policy.groups = nil
         // A store that does it in one step has done it.
-        try? await doomed.configure(.jobs, .set(policy))
+        try? await doomed.configure(.jobs, .set(.steady()))
         try await bench.crash(doomed)
         var count = 0
         while count < messageCount {
@@ -145,9 +141,7 @@ enum GroupChangeRules {
     }
 
     static func manyReady(_ bench: Bench) async throws {
-        var fair = QueuePolicy.steady()
-        fair.isFair = true
-        let store = try await bench.open(fair)
+        let store = try await bench.open(.steady { $0.isFair = true })
         let count = 2 * Limits.regroupCountMax + 100
         try await store.put((1...count).map { .text("\($0)", group: "a") })
         let held = try await store.take(2)

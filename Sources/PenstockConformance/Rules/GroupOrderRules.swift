@@ -139,9 +139,7 @@ enum GroupOrderRules {
         let a3 = try await store.work(.dead(error: "bad"))
         #expect(try await store.take(10).isEmpty)
         // What holds it holds it no more.
-        var policy = QueuePolicy.steady()
-        policy.groups = .fifo(onDead: .next)
-        try await store.configure(.jobs, .set(policy))
+        try await store.configure(.jobs, .set(.steady { $0.groups = .fifo(onDead: .next) }))
         #expect(try await store.work(.dead(error: "bad")) == SequenceNumber(4))
         #expect(try await store.work(.done) == SequenceNumber(5))
         #expect(try await store.state(of: a3) == .dead)

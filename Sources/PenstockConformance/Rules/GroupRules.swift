@@ -21,9 +21,7 @@ enum GroupRules {
     static func open(_ bench: Bench, _ groups: GroupPolicy, _ capacity: Capacity? = nil) async throws
         -> any MessageStore
     {
-        var policy = QueuePolicy.steady()
-        (policy.groups, policy.capacity) = (groups, capacity)
-        return try await bench.open(policy)
+        try await bench.open(.steady { ($0.groups, $0.capacity) = (groups, capacity) })
     }
 
     static func limited(_ bench: Bench) async throws {
@@ -135,9 +133,7 @@ enum GroupRules {
         #expect(try await store.put(.text("a4", group: "a")).displaced == SequenceNumber(4))
         #expect(try await store.put(.text("a5", group: "a")).displaced == SequenceNumber(5))
         #expect(try await store.depths() == .of(scheduled: 1, blocked: 2, leased: 1, kept: 3))
-        var policy = QueuePolicy.steady(3, .fail)
-        policy.groups = .fifo()
-        try await store.configure(.jobs, .set(policy))
+        try await store.configure(.jobs, .set(.steady(3, .fail) { $0.groups = .fifo() }))
         await expect(.queueFull) { try await store.put(.text("a6", group: "a")) }
     }
 

@@ -70,9 +70,7 @@ enum KeyConflictRules {
         #expect(try await store.put(keyed("again", .throttle, after: 60)).state == .ready)
         #expect(try await store.drain() == ["again"])
 
-        var policy = QueuePolicy.steady()
-        policy.groups = .fifo()
-        try await store.configure(.jobs, .set(policy))
+        try await store.configure(.jobs, .set(.steady { $0.groups = .fifo() }))
         try await store.put(.text("first", group: "g"))
         var blocked = KeyScopeRules.keyed("blocked", group: "g")
         blocked.uniqueKey?.key = "blocked"

@@ -114,9 +114,7 @@ enum KeyScopeRules {
     }
 
     static func lastIsKept(_ bench: Bench) async throws {
-        var policy = QueuePolicy.steady()
-        policy.groups = .fifo()
-        let store = try await bench.open(policy)
+        let store = try await bench.open(.steady { $0.groups = .fifo() })
         try await store.put(keyed("1", .whileWaiting, .replace, group: "g"))
         let running = try await store.takeOne()
         for number in 2...5 {

@@ -17,9 +17,7 @@ enum LimitRules {
     ]
 
     private static func policy(_ limit: Int? = nil, shared: String? = nil) -> QueuePolicy {
-        var policy = QueuePolicy.steady()
-        (policy.limit, policy.sharedLimit) = (limit, shared.map { LimitName(stored: $0) })
-        return policy
+        QueuePolicy.steady { ($0.limit, $0.sharedLimit) = (limit, shared.map { LimitName(stored: $0) }) }
     }
 
     static func own(_ bench: Bench) async throws {

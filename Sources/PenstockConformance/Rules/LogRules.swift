@@ -53,9 +53,7 @@ enum LogRules {
     }
 
     static func keepsTheCount(_ bench: Bench) async throws {
-        var policy = QueuePolicy.steady()
-        policy.retention = Retention(age: nil, count: 3)
-        let store = try await bench.open(policy)
+        let store = try await bench.open(.steady { $0.retention = Retention(age: nil, count: 3) })
         try await store.add("1", "2")
         #expect(try await texts(store.page(.last(99))) == ["1", "2"])
         try await store.add("3", "4", "5")

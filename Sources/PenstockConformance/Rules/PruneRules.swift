@@ -30,9 +30,7 @@ enum PruneRules {
     }
 
     private static func keeping(_ retention: Retention) -> QueuePolicy {
-        var policy = QueuePolicy.steady()
-        policy.retention = retention
-        return policy
+        QueuePolicy.steady { $0.retention = retention }
     }
 
     static func byAge(_ bench: Bench) async throws {

@@ -111,9 +111,7 @@ enum QueryRules {
             Settlement(messages[0].lease, .done), Settlement(messages[1].lease, .dead(error: "bad")),
         ])
         _ = try await store.apply(.cancel, to: .sequences([messages[2].sequence]))
-        var full = QueuePolicy.steady(1, .dropNewest)
-        full.groups = .limit(1)
-        try await store.configure(.jobs, .set(full))
+        try await store.configure(.jobs, .set(.steady(1, .dropNewest) { $0.groups = .limit(1) }))
         try await store.put("dropped")
 
         let expected: [MessageState: String] = [

@@ -25,9 +25,7 @@ enum RateRules {
     static func policy(
         _ rate: Rate? = nil, perKey: Rate? = nil, _ groups: GroupPolicy? = nil
     ) -> QueuePolicy {
-        var policy = QueuePolicy.steady(attemptsMax: 1000)
-        (policy.rate, policy.ratePerKey, policy.groups) = (rate, perKey, groups)
-        return policy
+        QueuePolicy.steady(attemptsMax: 1000) { ($0.rate, $0.ratePerKey, $0.groups) = (rate, perKey, groups) }
     }
 
     /// How far starts are apart that come one after the other at a rate of one in ten seconds: the period, and the allowance for

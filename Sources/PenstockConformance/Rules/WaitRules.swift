@@ -19,9 +19,7 @@ enum WaitRules {
     ]
 
     private static func policy(_ groups: GroupPolicy? = nil) -> QueuePolicy {
-        var policy = QueuePolicy.steady()
-        policy.groups = groups
-        return policy
+        QueuePolicy.steady { $0.groups = groups }
     }
 
     /// The causes without whether a worker is there, which each rule would have to see to.
