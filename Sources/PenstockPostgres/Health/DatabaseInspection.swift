@@ -87,39 +87,20 @@ struct DatabaseInspection {
         try clock.read(server)
         // Of a lease whose verdict was said the key may be another message's.
         let said = "SELECT sequence FROM penstock_verdict WHERE state IS NULL"
-        let parts: [(String, Set<HealthFinding.Kind>, (inout HealthReport) throws -> Void)] = [
-            (
-                "workers and leases", [.deadWorkers, .stuckWorkers, .expiredLeases],
-                { report in
-                    // Sessions are at the primary.
-                    if report.server?.isStandby == true {
-                        report.unchecked.formUnion([.deadWorkers, .stuckWorkers, .expiredLeases])
-                        return
-                    }
-                    try WorkerInspection(
-                        stuckAfter: bounds.stuckAfter, time: clock, locks: SessionLocks(random: SystemRandom())
-                    ).inspect(connection, &report)
-                }
-            ),
-            (
-                "the queues' depths", [.wrongDepths, .wrongSequence],
-                { try LineInspection.inspectDepths(connection, &$0) }
-            ),
-            ("the messages' places", [.misplaced], { try LineInspection.inspectPlaces(connection, &$0) }),
-            ("workflows", [.misplaced], { try WorkflowInspection.inspect(connection, &$0) }),
-            ("unique keys", [.wrongKeys], { try KeyInspection.inspect(connection, but: said, &$0) }),
-            ("groups", [.wrongPermits], { try GroupInspection.inspect(connection, &$0) }),
-            ("messages that expire", [.wrongExpiry], { try ExpiryInspection.inspect(connection, &$0) }),
-            (
-                "deletions and what was set aside", [.deletionUnfinished, .quarantined],
-                { try LineInspection.inspectLeftovers(connection, &$0) }
-            ),
-            ("the queues' move", [.storeMoved, .copyUnfinished], { try MoveInspection.inspect(connection, &$0) }),
-            ("cursors", [.strayCursor], { try CursorInspection.inspect(connection, &$0) }),
-            ("schedules", [.straySchedule, .wrongSchedule], { try ScheduleInspection.inspect(connection, &$0) }),
-        ]
         try server.run("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-        for (name, kinds, body) in parts { try part(name, kinds, server, &report, body) }
+        let ofWorkers: Set<HealthFinding.Kind> = [.deadWorkers, .stuckWorkers, .expiredLeases]
+        if report.server?.isStandby == true {
+            // Sessions are at the primary.
+            report.unchecked.formUnion(ofWorkers)
+        } else {
+            let locks = SessionLocks(random: SystemRandom())
+            try part("workers and leases", ofWorkers, server, &report) {
+                try WorkerInspection(stuckAfter: bounds.stuckAfter, time: clock, locks: locks).inspect(connection, &$0)
+            }
+        }
+        for one in RowInspection.ofLine(but: said) + RowInspection.besides {
+            try part(one.name, one.kinds, server, &report) { try one.inspect(connection, &$0) }
+        }
         try server.run("ROLLBACK")
     }
 

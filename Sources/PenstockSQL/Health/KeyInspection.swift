@@ -4,7 +4,7 @@ package import PenstockCore
 package enum KeyInspection {
     /// - Parameter others: messages that need not hold their keys, as SQL.
     package static func inspect(
-        _ connection: Connection, but others: String? = nil, _ report: inout HealthReport
+        _ connection: Connection, but others: String?, _ report: inout HealthReport
     ) throws {
         try report.find(
             notHeldSQL + (others.map { " AND log.sequence NOT IN (\($0))" } ?? ""), .wrongKeys,

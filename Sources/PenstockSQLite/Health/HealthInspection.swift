@@ -94,31 +94,17 @@ struct HealthInspection {
                     )
                 }
             }
-            try part("the queues' depths", [.wrongDepths, .wrongSequence], &report) {
-                try LineInspection.inspectDepths(connection, &$0)
+            for one in RowInspection.ofLine() {
+                try part(one.name, one.kinds, &report) { try one.inspect(connection, &$0) }
             }
-            try part("the messages' places", [.misplaced], &report) {
-                try LineInspection.inspectPlaces(connection, &$0)
-            }
-            try part("workflows", [.misplaced], &report) { try WorkflowInspection.inspect(connection, &$0) }
-            try part("unique keys", [.wrongKeys], &report) { try KeyInspection.inspect(connection, &$0) }
-            try part("groups", [.wrongPermits], &report) { try GroupInspection.inspect(connection, &$0) }
-            try part("messages that expire", [.wrongExpiry], &report) { try ExpiryInspection.inspect(connection, &$0) }
             try part("numbers", [.wrongNumbers, .wrongSequence], &report) {
                 try NumberInspection.inspect(database, &$0)
             }
             try part("headers and times", [.wrongHeaders, .wrongTimes], &report) {
                 try ContentInspection.inspect(database, at: time.now, &$0)
             }
-            try part("deletions and what was set aside", [.deletionUnfinished, .quarantined], &report) {
-                try LineInspection.inspectLeftovers(connection, &$0)
-            }
-            try part("the queues' move", [.storeMoved, .copyUnfinished], &report) {
-                try MoveInspection.inspect(connection, &$0)
-            }
-            try part("cursors", [.strayCursor], &report) { try CursorInspection.inspect(connection, &$0) }
-            try part("schedules", [.straySchedule, .wrongSchedule], &report) {
-                try ScheduleInspection.inspect(connection, &$0)
+            for one in RowInspection.besides {
+                try part(one.name, one.kinds, &report) { try one.inspect(connection, &$0) }
             }
         }
         // Closed before the next one, which as the last of all to close leaves no companions behind.
