@@ -69,7 +69,7 @@ public enum RandomLives {
             let differ = Set(answers).count > 1
             if differ || number % 10 == 0 || number == steps {
                 var contents: [[String]] = []
-                for world in worlds { contents.append(try await world.contents()) }
+                for world in worlds { contents.append(try await world.contents(isLast: differ || number == steps)) }
                 let found = differences(of: contents).joined(separator: "\n")
                 if differ {
                     report("the answers differ:\n\(answers.joined(separator: "\n"))\nand of what is there:\n\(found)")
