@@ -1,4 +1,5 @@
 import PenstockConformance
+import PenstockCore
 import PenstockTestKit
 import Testing
 
@@ -10,8 +11,23 @@ import Testing
         try await rule.run(on: InMemoryHarness())
     }
 
+    /// A store that does everything in one step, as the one that the documentation shows, has no steps to tell of.
+    @Test(arguments: ConformanceCase.all.filter { $0.subject == "deletion" })
+    func conformsInOneStep(_ rule: ConformanceCase) async throws {
+        try await rule.run(on: OneStepHarness())
+    }
+
     @Test(arguments: 1...20)
     func livesAreSound(seed: Int) async throws {
         try await RandomLives.check(seed: UInt64(seed), steps: 400, InMemoryHarness())
     }
+}
+
+/// The store in memory, of which no step is seen.
+private struct OneStepHarness: StoreHarness {
+    private let harness = InMemoryHarness()
+    var time: ManualTime { harness.time }
+
+    func open() async throws -> any MessageStore { try await harness.open() }
+    func crash(_ store: any MessageStore) async throws { try await harness.crash(store) }
 }
