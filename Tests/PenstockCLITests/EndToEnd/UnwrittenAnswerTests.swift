@@ -8,12 +8,24 @@ import Testing
 struct UnwrittenAnswerTests {
     /// A tool whose queue has a message that is done, one that is dead, and one that waits; and a backup of its file.
     private func prepared() async throws -> Tool {
+        let (tool, content) = (try Tool.empty(), try await Self.made.value)
+        let path = try tool.file("test.db", content)
+        #expect(chmod(path, 0o600) == 0)
+        #expect(try await tool.sql("VACUUM INTO '\(tool.folder)/backup.db'") == "")
+        return tool
+    }
+
+    /// What is in such a file: it is made once, as that takes five programs, and copied.
+    private static let made = Task { try await make() }
+
+    private static func make() async throws -> Data {
         let tool = try await Tool.withQueue()
         try await tool.succeed(["enqueue", "q", "--lines"], input: Array("1\n2\n3\n".utf8))
         try await tool.succeed(["work", "q", "--max", "1", "--", "true"])
         try await tool.succeed(["work", "q", "--max", "1", "--", "sh", "-c", "exit 65"])
-        #expect(try await tool.sql("VACUUM INTO '\(tool.folder)/backup.db'") == "")
-        return tool
+        // The last one that leaves the file takes into it what is in its log.
+        #expect(try await tool.sql("SELECT count(*) FROM penstock_log") == "3\n")
+        return try Data(contentsOf: URL(filePath: "\(tool.folder)/test.db"))
     }
 
     @Test(arguments: [
