@@ -24,7 +24,7 @@ import Testing
             let path = harness.path
             group.addTask {
                 let program = try ForeignProgram(path)
-                for number in 1...150 {
+                for number in 1...80 {
                     let due = number % 4 == 0 ? "'2024-12-31T23:59:59Z'" : "NULL"
                     let key = number % 3 == 0 ? "'key \(number % 5)'" : "NULL"
                     // Full queues and taken keys are refused now and then; that must not count either.
@@ -49,7 +49,7 @@ import Testing
     private static func live(_ seed: UInt64, _ store: SQLiteStore) async throws {
         let random = SeededRandom(seed: seed)
         var held: [Lease] = []
-        for number in 1...120 {
+        for number in 1...60 {
             switch random.next(in: 0...6) {
             case 0, 1:
                 let key =

@@ -99,8 +99,13 @@ import Testing
         try await store.close()
     }
 
-    /// What the rules leave behind is of every kind. One rule of six, as each queue that goes costs a flush.
-    @Test(arguments: ConformanceCase.all.enumerated().filter { $0.offset % 6 == 1 }.map(\.element))
+    /// One rule of eight, as each queue that goes costs a flush, and none that leaves much of the same.
+    private static let someRules: [ConformanceCase] = ConformanceCase.all.enumerated().filter { $0.offset % 8 == 1 }
+        .map(\.element)
+        .filter { !$0.name.hasPrefix("a year of") && !$0.name.hasPrefix("random graphs") }
+
+    /// What the rules leave behind is of every kind.
+    @Test(arguments: someRules)
     func whateverAMessageIsItGoesWithAllOfIt(_ rule: ConformanceCase) async throws {
         try await rule.run(on: harness)
         guard FileManager.default.fileExists(atPath: path) else { return }

@@ -146,7 +146,7 @@ import Testing
         let twins = try await Twins(policy)
         let random = SeededRandom(seed: UInt64(policy.capacity?.count ?? 0) + 77)
         let start = SystemTime().now
-        for step in 1...90 {
+        for step in 1...60 {
             switch random.next(in: 0...11) {
             case 0...6:
                 let hours = random.next(in: -2...9)
