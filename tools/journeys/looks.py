@@ -62,13 +62,15 @@ def pages(bin_path, folder=None):
 
 
 def look(page, place, width, folder):
-    """Looks at every page at that width, in both schemes."""
+    """Looks at every page at that width. In both schemes on a desk, and where pictures are taken; on a telephone, which has the colours of the
+    desk, at every other page in the dark."""
     # A window without a frame is never narrower than 500 pixels; a telephone is told to the page.
     page.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {
         "width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500})
     wrong = []
-    for name, path in PAGES.items():
-        for scheme in ("light", "dark"):
+    for number, (name, path) in enumerate(PAGES.items()):
+        schemes = ("light", "dark")
+        for scheme in schemes if folder or width > 500 else (schemes[number % 2],):
             page.execute_cdp_cmd("Emulation.setEmulatedMedia", {
                 "features": [{"name": "prefers-color-scheme", "value": scheme}]})
             page.get(place.url + path)
