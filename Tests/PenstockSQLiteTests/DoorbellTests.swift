@@ -45,11 +45,11 @@ import Testing
 
     /// Each sends when it has heard from the other, and so each has to be woken each time. One ring lost, and both
     /// sleep for ever.
-    @Test func noRingIsLostInThousandsOfRounds() async throws {
+    @Test func noRingIsLostInAThousandRounds() async throws {
         let left = try await SQLiteStore.openWithJobs(path)
         let right = try await SQLiteStore.open(path: path)
         try await left.configure(.mail, .create(QueuePolicy(), ifAbsent: false))
-        let rounds = 2000
+        let rounds = 1000
         let answering = Task {
             for _ in 1...rounds {
                 try await right.put(.text(try await Self.receive(.jobs, right)), to: .mail)
