@@ -70,12 +70,12 @@ public enum RandomLives {
             if differ || number % 10 == 0 || number == steps {
                 var contents: [[String]] = []
                 for world in worlds { contents.append(try await world.contents(isLast: differ || number == steps)) }
-                let found = differences(of: contents).joined(separator: "\n")
-                if differ {
-                    report("the answers differ:\n\(answers.joined(separator: "\n"))\nand of what is there:\n\(found)")
-                    break
-                } else if Set(contents).count > 1 {
-                    report("the contents differ:\n\(found)")
+                if differ || Set(contents).count > 1 {
+                    let found = differences(of: contents).joined(separator: "\n")
+                    report(
+                        differ
+                            ? "the answers differ:\n\(answers.joined(separator: "\n"))\nand of what is there:\n\(found)"
+                            : "the contents differ:\n\(found)")
                     break
                 }
             }
