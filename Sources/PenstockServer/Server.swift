@@ -53,16 +53,25 @@ struct Server {
         let responder = OtherMethods.Responder(routes: router.buildResponder())
         let coalescing = coalescing(requests)
         let listenerLog = ListenerLog()
+        let watch = SocketWatch(listen, time: store.time, logger: logger)
         var services = listen.map { address in
             let listener = Listener(
                 address, connectionCountMax: connectionCountMax, finishTime: finishTime, responder: responder,
                 handlers: { coalescing.map { [CoalescingHandler($0)] } ?? [] as [CoalescingHandler] },
-                logger: listenerLog.logger(logger), isReady: isReady)
+                logger: listenerLog.logger(logger)
+            ) { address in
+                watch.isReady(address)
+                await isReady(address)
+            }
             return ServiceGroupConfiguration.ServiceConfiguration(
                 service: ListenerLog.Part(listener: listener, log: listenerLog))
         }
         // Services are told to stop the last one first: when open pages are told no more, listeners have no streams to wait for.
         services.append(.init(service: DashboardService(dashboard: dashboard)))
+        // Before listeners remove their sockets it looks no more.
+        if SocketWatch.isFor(listen) {
+            services.append(.init(service: watch, failureTerminationBehavior: .gracefullyShutdownGroup))
+        }
         if keepsUp {
             let upkeep = Upkeep(store: store, isReadOnly: isReadOnly)
             services.insert(.init(service: upkeep, failureTerminationBehavior: .gracefullyShutdownGroup), at: 0)

@@ -41,6 +41,12 @@ package struct SocketFile: Sendable {
         if Self.number(at: path) == number { unlink(path) }
     }
 
+    /// Whether nothing is at a path where a socket was.
+    package static func isGone(_ path: String) -> Bool {
+        var facts = stat()
+        return lstat(path, &facts) != 0 && errno == ENOENT
+    }
+
     /// Removes a socket that nobody listens at any more.
     ///
     /// - Throws: `PenstockError` with code `storage` when somebody does, `fileExists` when it is no socket, or one of the system's.

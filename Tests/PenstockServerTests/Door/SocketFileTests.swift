@@ -102,6 +102,51 @@ import Testing
         }
     }
 
+    /// A supervisor starts it again.
+    @Test func aServerThatNobodyReachesEnds() async throws {
+        let (path, time, ready) = (path, ManualTime(), Tally())
+        let server = Server(
+            store: PenstockStore(TestDatabase(time: time).open(), options: .init(time: time)),
+            listen: [.unix(path: path)], tokens: nil, hosts: [], isReadOnly: true, name: nil,
+            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+        let running = Task { try await server.run(gracefulShutdownSignals: []) { _ in ready.add() } }
+        try await ready.wait(for: 1)
+        try FileManager.default.removeItem(atPath: path)
+        let passing = Task {
+            while true {
+                try await time.waitForSleepers()
+                time.advance(by: .seconds(5))
+                await giveWay()
+            }
+        }
+        defer { passing.cancel() }
+        let error = await #expect(throws: PenstockError.self) { try await running.value }
+        #expect(error?.code == .storage)
+        #expect(error?.message.hasPrefix("The socket \(path) was removed, and nobody reaches this server") == true)
+    }
+
+    /// Clients of the other address are served.
+    @Test func aServerWithAnotherAddressSaysThatItsSocketIsGone() async throws {
+        let (log, time) = (TestLog(), ManualTime())
+        let addresses: [ListenAddress] = [.unix(path: path), .port(host: "127.0.0.1", 7700)]
+        try StreamSocket.listening(at: .path(path)).close()
+        let watch = SocketWatch(addresses, time: time, logger: log.logger)
+        for address in addresses { watch.isReady(address) }
+        let run = Task { try await watch.run() }
+        func look() async throws {
+            try await time.waitForSleepers()
+            time.advance(by: .seconds(5))
+            try await time.waitForSleepers()
+        }
+        try await look()
+        #expect(log.lines == [])
+        try FileManager.default.removeItem(atPath: path)
+        for _ in 1...2 { try await look() }
+        #expect(log.lines.count == 1 && log.lines.first?.contains("The socket \(path) was removed") == true)
+        run.cancel()
+        _ = await run.result
+    }
+
     /// Of two that start at the same moment both may have seen that nobody listens there.
     @Test func aSocketTakesThePlaceOfNoOther() throws {
         let first = try StreamSocket.listening(at: .path(path))
