@@ -30,7 +30,6 @@ extension NewTask {
 }
 
 extension MessageStore {
-    /// Starts the workflow that most cases use, of `tasks`.
     @discardableResult
     func begin(tasks: [NewTask]) async throws -> StartedWorkflow {
         try await start(NewWorkflow(.flow, tasks: tasks), durability: .processCrash)

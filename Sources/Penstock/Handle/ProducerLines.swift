@@ -23,7 +23,6 @@ final class ProducerLines: Sendable {
 
     private let state = Mutex(State())
 
-    /// How many producers stand in the line for `queue`.
     func count(for queue: QueueName) -> Int {
         state.withLock { $0.lines[queue]?.count ?? 0 }
     }

@@ -163,7 +163,6 @@ final class InFlight: Sendable {
         state.withLock { $0.entries[lease.token]?.isSettling = false }
     }
 
-    /// Leaves the lease to end when its time has come.
     func letEnd(_ lease: Lease) {
         state.withLock { $0.entries[lease.token]?.isEnding = true }
     }

@@ -16,7 +16,6 @@ package protocol ApplicationTransaction {
 
     /// What the transaction sees on record of a message.
     func journal(of sequence: SequenceNumber) throws -> MessageJournal
-    /// What the transaction sees of a workflow's tasks.
     func tasks(_ query: TaskQuery) throws -> [TaskRecord]
 
     /// Calls one of both when the transaction has ended. The first is told whether the lease is held then: a savepoint that was

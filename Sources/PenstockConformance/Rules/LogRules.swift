@@ -210,7 +210,6 @@ enum LogRules {
 }
 
 extension MessageStore {
-    /// Appends texts to the log of `jobs`.
     @discardableResult
     func add(_ texts: String...) async throws -> [Receipt] {
         try await append(texts.map { .text($0) }, to: .jobs, unless: nil, durability: .processCrash)

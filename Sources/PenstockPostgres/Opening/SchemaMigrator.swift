@@ -17,7 +17,6 @@ struct SchemaMigrator {
         try refuseOldServer()
     }
 
-    /// What the schema's functions know of its name.
     var functions: SchemaFunctions { SchemaFunctions(address: address, server: server) }
 
     static var newest: Int { PostgresMigration.all.last?.version ?? 0 }

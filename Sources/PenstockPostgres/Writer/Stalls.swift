@@ -11,7 +11,6 @@ final class Stalls: Sendable {
 
     var total: Duration { time.withLock { $0 } }
 
-    /// Counts the time since `start`, if it was long.
     func note(since start: ContinuousClock.Instant) {
         let waited = ContinuousClock.now - start
         if waited > Self.least { time.withLock { $0 += waited } }

@@ -21,7 +21,6 @@ package struct ByteWriter {
         UnsafeMutableRawBufferPointer(rebasing: memory[offset..<offset + bytes.count]).copyBytes(from: bytes)
     }
 
-    /// Takes back all but the first `count` bytes.
     package mutating func goBack(to count: Int) {
         self.count = count
         isOver = false

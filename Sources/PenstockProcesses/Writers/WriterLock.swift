@@ -24,7 +24,6 @@ package final class WriterLock: Sendable {
     private let failure = Atomic<Int32>(0)
     /// Of the file that is open; the system knows it of every one.
     private let number: FileNumber?
-    /// The lock's file within the folder.
     static let fileName = "writer-lock"
 
     /// - Throws: ``PenstockError`` when the lock's file cannot be made or opened.

@@ -164,7 +164,6 @@ final class SettlingConduit<Output, Input: Settleable>: Subscriber, Subscription
 
     // MARK: -
 
-    /// Tells the machine of an event, and does what it says.
     private func perform(_ event: (inout State) -> (steps: [Machine.Step], actions: [Machine.Action])) {
         let (mustTell, actions) = state.withLock { state in
             let (steps, actions) = event(&state)

@@ -42,7 +42,6 @@ final class LogConduit<Output: Sendable>: Subscription, @unchecked Sendable {
         withExtendedLifetime(downstream) {}
     }
 
-    /// The end has come.
     private func end(_ failure: (any Error)?) {
         let completion: Subscribers.Completion<any Error> = failure.map { .failure($0) } ?? .finished
         let (downstream, delivery) = state.withLock { state -> (Downstream?, LogDelivery?) in

@@ -102,7 +102,6 @@ enum Arriving {
         try write(place, of: moveID, in: transaction)
     }
 
-    /// Opens the queues.
     static func finish(
         _ moveID: String, at place: CopyBatch.Place, _ opening: Opening, _ target: String, in transaction: Transaction
     ) throws {

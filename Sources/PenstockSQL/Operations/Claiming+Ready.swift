@@ -5,7 +5,6 @@ extension Claiming {
     /// How often one claim reads again after it has set rows aside. The next claim goes on.
     private static let setAsideRoundsMax = 16
 
-    /// Says that ``readReady(_:limit:_:in:)`` is about to read.
     static func prefetchReady(of id: Int64, limit: Int, trusting: Bool, _ connection: Connection) throws {
         try connection.prefetch(selectReady) { statement in
             statement.bind(id, at: 1)

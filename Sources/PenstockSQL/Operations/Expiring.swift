@@ -41,7 +41,6 @@ enum Expiring {
         return step
     }
 
-    /// Ends what has expired in a queue that has no room for `count` messages more.
     static func makeRoom(for count: Int, _ account: QueueAccount, in transaction: Transaction) throws {
         if try account.hasRoom(for: count, transaction.connection) { return }
         try perform(account, limit: max(count, Limits.expiryCountMax), in: transaction)

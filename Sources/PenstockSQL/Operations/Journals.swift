@@ -81,7 +81,6 @@ package enum Journals {
             recordedAt: Timestamp(microseconds: row.integer(2)))
     }
 
-    /// Whether a step of message `sequence` is on record.
     package static func hasSteps(_ sequence: Int64, _ connection: Connection) throws -> Bool {
         try connection.has(anyStep, .integer(sequence))
     }

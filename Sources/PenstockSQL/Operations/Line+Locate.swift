@@ -65,7 +65,6 @@ extension Line {
             attempt: pending.attempt, forgiven: pending.forgiven, marks: pending.marks)
     }
 
-    /// Says that ``leased(_:in:)`` is about to be asked.
     static func prefetchLeased(_ sequence: Int64, _ connection: Connection) throws {
         try connection.prefetch(readLease, .integer(sequence))
     }

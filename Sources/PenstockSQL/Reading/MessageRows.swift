@@ -24,7 +24,6 @@ struct MessageRows {
         found = Dictionary(rows.map { ($0.record.sequence.rawValue, $0) }, uniquingKeysWith: { $1 })
     }
 
-    /// Those of `sequences` that answer a query, in their order.
     static func matching(
         _ sequences: [Int64], _ query: MessageQuery, _ queues: Set<Int64>, _ connection: Connection
     ) throws -> [Int64] {

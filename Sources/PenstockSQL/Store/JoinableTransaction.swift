@@ -85,12 +85,10 @@ extension JoinableTransaction {
         }
     }
 
-    /// What the transaction sees on record of a message.
     package func journal(of sequence: SequenceNumber) throws -> MessageJournal {
         try read { try Journals.journal(of: sequence, $0) }
     }
 
-    /// What the transaction sees of a workflow's tasks.
     package func tasks(_ query: TaskQuery) throws -> [TaskRecord] {
         try read { try WorkflowReading.tasks(query, $0) }
     }

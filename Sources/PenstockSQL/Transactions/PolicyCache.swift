@@ -42,7 +42,6 @@ package final class PolicyCache {
         for id in lastQueues { try depth(of: id).read(of: id, connection) }
     }
 
-    /// Notes the queues that a transaction was about, which is over.
     func noteQueues(_ ids: some Sequence<Int64>) {
         lastQueues = Array(ids.prefix(Self.lastQueuesMax))
     }
@@ -77,7 +76,6 @@ package final class PolicyCache {
         return known
     }
 
-    /// The queue called `name`, or `nil` when there is none.
     package func row(named name: QueueName, _ connection: Connection) throws -> QueueRow? {
         if let row = rows[name] { return row }
         return try keep(connection.first(Self.byName, .text(name.text), read: QueueRow.init))

@@ -103,7 +103,6 @@ package final class QueueAccount {
 
     private static let noRow = KnownDepth.Waiting(scheduled: -1, ready: -1, blocked: -1)
 
-    /// Whether the depths say that messages are ready.
     package func saysReady(_ connection: Connection) throws -> Bool {
         try readWaiting(connection).ready != 0
     }

@@ -95,7 +95,6 @@ final class SQLiteStatement: PreparedStatement {
         note(sqlite3_bind_blob(pointer, Int32(index), bytes, Int32(bytes.count), Self.copied))
     }
 
-    /// Binds `bytes` without a copy; they must outlive the next step.
     override func bind(uncopied bytes: UnsafeRawBufferPointer, at index: Int) {
         if let start = bytes.baseAddress, bytes.count > 0 {
             note(sqlite3_bind_blob(pointer, Int32(index), start, Int32(bytes.count), nil))
@@ -104,7 +103,6 @@ final class SQLiteStatement: PreparedStatement {
         }
     }
 
-    /// Goes to the next row; false at the end.
     override func step() throws -> Bool {
         guard bindingFailure == SQLITE_OK else {
             throw DatabaseError(
@@ -149,7 +147,6 @@ final class SQLiteStatement: PreparedStatement {
         return String(decoding: UnsafeBufferPointer(start: start, count: count), as: UTF8.self)
     }
 
-    /// Whether a column has a text of these bytes. NULL has none.
     override func text(_ column: Int, isWrittenAs bytes: [UInt8]) -> Bool {
         guard let start = sqlite3_column_text(pointer, Int32(column)) else { return false }
         let count = Int(sqlite3_column_bytes(pointer, Int32(column)))

@@ -11,7 +11,6 @@ package final class TestLog: Sendable {
         self.least = least
     }
 
-    /// The messages, in order.
     package var lines: [String] { kept.withLock { $0.map(\.message) } }
     /// The same, each behind its level.
     package var linesWithLevels: [String] { kept.withLock { $0.map { "\($0.level): \($0.message)" } } }

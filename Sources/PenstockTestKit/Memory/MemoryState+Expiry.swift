@@ -16,7 +16,6 @@ extension MemoryState {
         return (count, queues[name]?.line.expiring.elements.first?.due)
     }
 
-    /// Ends what has expired in a queue that has no room for `count` messages more.
     mutating func makeRoom(for count: Int, in name: QueueName, at moment: Moment) {
         guard let queue = queues[name], queue.room < count else { return }
         endExpired(of: name, limit: max(count, Limits.expiryCountMax), at: moment)

@@ -110,7 +110,6 @@ extension MemoryState {
         return inOrder(Set(blocked), queues[name]?.policy.groups).first
     }
 
-    /// In which order the messages of a group have permits.
     func inOrder(_ sequences: Set<SequenceNumber>, _ policy: GroupPolicy?) -> [SequenceNumber] {
         if case .fifo = policy {
             let first = sequences.filter { messages[$0]?.goesFirst == true }

@@ -183,7 +183,6 @@ package final class BufferEngine<Element: Sendable>: Sendable {
         wait { isWanted.wait() }
     }
 
-    /// Tells the machine of an event, and does what it says.
     func perform(_ event: (inout Machine) -> [Machine.Action]) {
         let (actions, mustWake) = state.withLock { state in
             let actions = event(&state.machine)

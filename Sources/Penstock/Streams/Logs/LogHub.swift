@@ -150,7 +150,6 @@ final class LogHub<Value: Sendable>: Sendable {
         }
     }
 
-    /// Tells the machine of an event, and does what it says.
     private func perform(_ event: (inout Machine) -> [Machine.Action]) {
         let (actions, spent, task, inflow) = state.withLock { state in
             (event(&state.machine), state.machine.takeSpent(), state.task, state.inflow)

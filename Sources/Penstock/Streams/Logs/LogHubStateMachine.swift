@@ -19,7 +19,6 @@ struct LogHubStateMachine<Value: Sendable, Consumer: Sendable>: Sendable {
         /// Stop reading: nobody is left.
         case stop
         case give(ArraySlice<Item>, to: Consumer)
-        /// Tell the consumer to read the log itself.
         case sendBack(Consumer)
         /// Tell the consumer that no more comes, and why if it was a failure.
         case end(Consumer, (any Error)?)
