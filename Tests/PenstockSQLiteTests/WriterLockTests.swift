@@ -30,7 +30,7 @@ import Testing
             let access = WriterAccess(
                 lock, line, random: SystemRandom(),
                 WriterAccess.Engine(
-                    busyMax: .milliseconds(20), sharesTransactions: false, recordWait: { _ in }, requireStill: {},
+                    busyMax: .milliseconds(20), sharesTransactions: false, timings: WriteTimings(), requireStill: {},
                     readAnswer: { _ in nil }, decideAnswer: { _ in nil }))
             while line.wait() { _ = access.enter() }
         }

@@ -9,7 +9,7 @@ extension WriterAccess.Engine {
     ) -> WriterAccess.Engine {
         WriterAccess.Engine(
             busyMax: connection.sessions.busyMax, sharesTransactions: true, lockWaitMax: lockWaitMax,
-            recordWait: { if let start = $0 { timings.recordWriterLock(since: start) } }, requireStill: {},
+            timings: timings, requireStill: {},
             // A process may still write to a server that was given up for another one.
             readTold: { connection.session?.life.answer(in: $0) },
             readAnswer: { request in

@@ -38,7 +38,8 @@ package enum Settling {
         var results: [SettleResult] = []
         results.reserveCapacity(settlements.count)
         while results.count < settlements.count {
-            let count = try DoneRun.finish(settlements[results.count...], in: transaction)
+            let left = settlements[results.count...]
+            let count = left.count > 1 ? try DoneRun.finish(left, in: transaction) : 0
             if count > 0 {
                 results += repeatElement(.settled(.done), count: count)
             } else {
@@ -153,10 +154,10 @@ enum DoneRun {
     ///
     /// - Returns: how many messages it finished; 0 when there is no such run.
     static func finish(_ settlements: ArraySlice<Settlement>, in transaction: Transaction) throws -> Int {
-        guard settlements.count > 1, let first = settlements.first?.lease.sequence.rawValue,
-            let run = try run(settlements, from: first, in: transaction), run.count > 1
+        guard let first = settlements.first?.lease.sequence.rawValue,
+            let run = try run(settlements, from: first, in: transaction), run.count > 1,
+            let account = try transaction.account(id: run.queueID)
         else { return 0 }
-        guard let account = try transaction.account(id: run.queueID) else { return 0 }
         // Between the first and the last the queue has no leases but those of the run.
         do {
             try transaction.connection.attempt {

@@ -8,8 +8,8 @@ extension WriterAccess {
         /// How long the writer lock is waited for, where it only spares the server work and the server says itself who may write;
         /// `nil`: nobody writes without the lock.
         let lockWaitMax: Duration?
-        /// Takes down how long the thread has waited; `nil`: it has not.
-        let recordWait: (_ start: ContinuousClock.Instant?) -> Void
+        /// How long the thread has waited.
+        let timings: WriteTimings
         /// Throws when what was opened is no longer there.
         let requireStill: () throws -> Void
         /// What the process that has carried a request out says that it gave; `nil`: its word does not do.
@@ -21,15 +21,15 @@ extension WriterAccess {
 
         package init(
             busyMax: Duration, sharesTransactions: Bool, lockWaitMax: Duration? = nil,
-            recordWait: @escaping (_ start: ContinuousClock.Instant?) -> Void,
-            requireStill: @escaping () throws -> Void, readTold: @escaping (_ bytes: [UInt8]) -> [UInt8]? = { $0 },
+            timings: WriteTimings, requireStill: @escaping () throws -> Void,
+            readTold: @escaping (_ bytes: [UInt8]) -> [UInt8]? = { $0 },
             readAnswer: @escaping (Request) throws -> [UInt8]?,
             decideAnswer: @escaping (Request) throws -> [UInt8]?
         ) {
             self.busyMax = busyMax
             self.sharesTransactions = sharesTransactions
             self.lockWaitMax = lockWaitMax
-            self.recordWait = recordWait
+            self.timings = timings
             self.requireStill = requireStill
             self.readTold = readTold
             self.readAnswer = readAnswer

@@ -79,12 +79,13 @@ package final class WriterAccess {
         let maySend = engine.sharesTransactions && !isNextRefused
         isNextRefused = false
         if tryAcquire() {
-            engine.recordWait(nil)
+            // Where the server says who may write, its lock is the one that is always timed.
+            if engine.lockWaitMax == nil { engine.timings.recordWriterLock(since: nil) }
             return .acquired
         }
         hasWaited = true
         let start = ContinuousClock.now
-        defer { engine.recordWait(start) }
+        defer { engine.timings.recordWriterLock(since: start) }
         guard let slot else { return poll(since: start) }
         return Wait(self, slot, maySend: maySend, since: start).run()
     }
