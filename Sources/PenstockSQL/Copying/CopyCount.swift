@@ -9,9 +9,7 @@ package struct CopyCount: Sendable, Equatable {
     /// What is to be copied from a source, or would be: then what workers have is counted as it stands.
     package static func ofSource(withLog: Bool, _ connection: Connection) throws -> CopyCount {
         var count = CopyCount()
-        for name in try connection.all(selectNames, read: { QueueName(stored: $0.text(0) ?? "") }) {
-            count.queues[name] = [:]
-        }
+        for name in try Leaving.queues(connection) { count.queues[name] = [:] }
         try count.add(selectWaiting, [], connection)
         try count.add(selectLeased, [], connection)
         try count.add(selectEnded, [.integer(withLog ? 1 : 0)], connection)
@@ -64,7 +62,6 @@ package struct CopyCount: Sendable, Equatable {
         }.joined(separator: " UNION ALL ")
     }
 
-    private static let selectNames = Query("SELECT name FROM penstock_queue")
     private static let selectWaiting = Query(count(in: waiting, where: ""))
     private static let selectLeased = Query(
         """

@@ -99,18 +99,14 @@ enum Leaving {
         }
         try transaction.connection.run(setOpen)
         try transaction.connection.run(end)
-        for name in try transaction.connection.all(selectNames, read: { QueueName(stored: $0.text(0) ?? "") }) {
-            transaction.ringAll(name)
-        }
+        for name in try queues(transaction.connection) { transaction.ringAll(name) }
         return departure
     }
 
     private static func setPhase(_ phase: StoreMove.Phase, in transaction: Transaction) throws {
         try transaction.connection.run(writePhase, .text(phase.rawValue))
         // Whoever sleeps until there is work, or room, learns of it at once.
-        for name in try transaction.connection.all(selectNames, read: { QueueName(stored: $0.text(0) ?? "") }) {
-            transaction.ringAll(name)
-        }
+        for name in try queues(transaction.connection) { transaction.ringAll(name) }
     }
 
     static func queues(_ connection: Connection) throws -> Set<QueueName> {

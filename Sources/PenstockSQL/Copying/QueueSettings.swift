@@ -27,7 +27,7 @@ struct QueueSettings: Sendable {
     init(_ connection: Connection) throws {
         queues = try connection.all(Self.selectQueues) { try CopiedTable.row($0, of: Self.columns + Self.totals) }
         names = try CopiedNames(connection)
-        lastSequence = try connection.first(Self.selectLast, read: { $0.integer(0) }) ?? 0
+        lastSequence = try connection.first(LogReader.readEnd, read: { $0.integer(0) }) ?? 0
     }
 
     /// Makes the queues in a target, which take and give nothing before all of their messages are there.
@@ -40,7 +40,9 @@ struct QueueSettings: Sendable {
             guard case .integer(let sourceID) = queue[0], case .text(let name) = queue[1] else { continue }
             let settings: [CopiedValue] = zip(Self.columns, queue).map { $0.name == Self.shareLimit ? .null : $1 }
             try connection.run(Self.insertQueue) { CopiedTable.bind(settings[1...], to: $0, at: 1) }
-            guard let id = try connection.first(Self.selectID, .text(name), read: { $0.integer(0) }) else { continue }
+            guard let id = try connection.first(QueueReader.readID, .text(name), read: { $0.integer(0) }) else {
+                continue
+            }
             ids[sourceID] = id
             // What a queue that is shared fairly begins with; its own comes with the others' rows.
             try connection.run(Self.deleteFair, .integer(id))
@@ -86,8 +88,6 @@ struct QueueSettings: Sendable {
         UPDATE penstock_depth SET \(totals.enumerated().map { "\($1.name) = ?\($0 + 1)" }.joined(separator: ", "))
         WHERE queue_id = ?\(totals.count + 1)
         """)
-    private static let selectID = Query("SELECT id FROM penstock_queue WHERE name = ?1")
     private static let insertLimit = Query("INSERT OR IGNORE INTO penstock_limit (name, count) VALUES (?1, ?2)")
     private static let deleteFair = Query("DELETE FROM penstock_fair WHERE queue_id = ?1")
-    private static let selectLast = Query("SELECT last_sequence FROM penstock_state WHERE id = 1")
 }

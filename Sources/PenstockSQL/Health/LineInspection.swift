@@ -57,7 +57,7 @@ package enum LineInspection {
         """
         SELECT name FROM penstock_queue WHERE deleting <> 0 AND id NOT IN (\(MoveInspection.arriving)) ORDER BY name
         """)
-    private static let countSetAside = Query("SELECT count(*) FROM penstock_quarantine")
+    static let countSetAside = Query("SELECT count(*) FROM penstock_quarantine")
     /// The columns of depths, and the rows that each of them counts.
     private static let depths = [
         ("scheduled", "penstock_scheduled"), ("pending", "penstock_pending"), ("blocked", "penstock_blocked"),

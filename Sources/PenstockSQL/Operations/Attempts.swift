@@ -18,7 +18,7 @@ enum Attempts {
         }
     }
 
-    private static let readWorker = Query("SELECT name FROM penstock_worker WHERE id = ?1")
+    static let readWorker = Query("SELECT name FROM penstock_worker WHERE id = ?1")
     // A release takes an attempt's number back, so a number can come twice; the later one is the true one.
     private static let insert = Query(
         """

@@ -44,7 +44,7 @@ enum Claiming {
         let room = min(leaseRoom, rateRoom)
         // What waits for the end of a lease as well is rung for then.
         let waitsForTime = rateRoom < leaseRoom
-        if room == 0, try transaction.connection.has(anyLeft, .integer(account.id)) {
+        if room == 0, try transaction.connection.has(LeaseLimits.anyReady, .integer(account.id)) {
             let start = waitsForTime ? try Rates.opens(account, in: transaction) : nil
             return .withheld(until: earlier(start, expiring.next))
         }
@@ -105,7 +105,7 @@ enum Claiming {
             ? try GroupRates.nextOpening(account.id, transaction.boot, transaction.now, connection) : nil
         var claim = Claim(messages: messages, nextDue: earlier(due, opening))
         claim.isLimited = isLimited
-        if room < limit, messages.count == room, try connection.has(anyLeft, .integer(account.id)) {
+        if room < limit, messages.count == room, try connection.has(LeaseLimits.anyReady, .integer(account.id)) {
             claim.isWithheld = true
             // What comes into line meanwhile could not be claimed either.
             claim.nextDue = earlier(expiry, waitsForTime ? try Rates.opens(account, in: transaction) : nil)
@@ -205,7 +205,6 @@ enum Claiming {
         var deadline: Int64
     }
 
-    private static let anyLeft = Query("SELECT 1 FROM penstock_ready WHERE queue_id = ?1 LIMIT 1")
     static let firstDue = Query(
         "SELECT due_at FROM penstock_scheduled WHERE queue_id = ?1 ORDER BY due_at LIMIT 1")
     private static let selectDue = Query(

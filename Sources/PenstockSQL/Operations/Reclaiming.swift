@@ -62,7 +62,7 @@ package enum Reclaiming {
                 reclaimed.fromDeadWorkers += try putBack(leasesOf, [worker.id], .workerDied)
                 // Its row stays until the last of its messages is back: it says by what name the others are to be found.
                 if left > 0 {
-                    try connection.run(deleteWorker, .integer(worker.id))
+                    try connection.run(WorkerRow.delete, .integer(worker.id))
                     transaction.onCommit { locks.removeLeft(worker.lockName) }
                 }
             case .lives(endsCount: true) where !sparesLiving:
@@ -123,7 +123,6 @@ package enum Reclaiming {
         entry.account.change.reclaimedTotal += 1
     }
 
-    private static let deleteWorker = Query("DELETE FROM penstock_worker WHERE id = ?1")
     private static let leasesOf = Query("SELECT sequence FROM penstock_lease WHERE worker_id = ?1 ORDER BY sequence")
     private static let endedLeases = Query(
         "SELECT sequence FROM penstock_lease WHERE worker_id = ?1 AND deadline <= ?2 ORDER BY sequence")

@@ -24,9 +24,7 @@ enum RemoteWorkers {
         let row = "remote:" + name.text
         try connection.run(
             insertWorker, .text(row), .text(name.text), .text(transaction.time.boot.bootID), .integer(now))
-        guard let id = try connection.first(readID, .text(row), read: { $0.integer(0) }) else {
-            throw PenstockError(.storage, "The worker's row was not written; run `penstock doctor`.")
-        }
+        let id = try WorkerRow.id(of: row, connection)
         try connection.run(insert, .integer(id), .text(name.text), .integer(now), .integer(offset))
         return id
     }
@@ -92,7 +90,7 @@ enum RemoteWorkers {
     static func forgetIdle(in transaction: Transaction) throws {
         let connection = transaction.connection
         for id in idle(try HeldWork(connection), at: transaction.now) {
-            try connection.run(deleteWorker, .integer(id))
+            try connection.run(WorkerRow.delete, .integer(id))
             try connection.run(delete, .integer(id))
         }
     }
@@ -153,7 +151,6 @@ enum RemoteWorkers {
         INSERT OR REPLACE INTO penstock_worker (lock_name, name, process_id, boot_id, started_at)
         VALUES (?1, ?2, 0, ?3, ?4)
         """)
-    private static let readID = Query("SELECT id FROM penstock_worker WHERE lock_name = ?1")
     private static let insert = Query(
         "INSERT OR REPLACE INTO penstock_remote_worker (worker_id, name, seen_at, wall_offset) VALUES (?1, ?2, ?3, ?4)")
     private static let readOthers = Query(
@@ -171,6 +168,5 @@ enum RemoteWorkers {
         """)
     private static let writeClock = Query("UPDATE penstock_worker SET boot_id = ?2 WHERE id = ?1")
     private static let writeOffset = Query("UPDATE penstock_remote_worker SET wall_offset = ?2 WHERE worker_id = ?1")
-    private static let deleteWorker = Query("DELETE FROM penstock_worker WHERE id = ?1")
     private static let delete = Query("DELETE FROM penstock_remote_worker WHERE worker_id = ?1")
 }

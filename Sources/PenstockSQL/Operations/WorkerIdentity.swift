@@ -62,9 +62,7 @@ package final class WorkerIdentity: Sendable {
         try connection.run(
             Self.insert, .text(lock.name), .text(name ?? ProcessName.hostAndProcess), .integer(Int64(getpid())),
             .text(transaction.time.boot.bootID), .integer(startedAt.microseconds))
-        guard let id = try connection.first(Self.readID, .text(lock.name), read: { $0.integer(0) }) else {
-            throw PenstockError(.storage, "The worker's row was not written; run `penstock doctor`.")
-        }
+        let id = try WorkerRow.id(of: lock.name, connection)
         registration.withLock { $0 = Registration(id: id, lock: lock) }
         return id
     }
@@ -78,7 +76,7 @@ package final class WorkerIdentity: Sendable {
     /// Removes the row, for an orderly end. Its messages must be back in line. ``letGo()`` follows the commit.
     package func unregister(_ connection: Connection) throws {
         guard let id else { return }
-        try connection.run(Self.delete, .integer(id))
+        try connection.run(WorkerRow.delete, .integer(id))
     }
 
     /// Lets go of the lock and leaves the file, as the kernel does when a process is killed.
@@ -141,8 +139,6 @@ package final class WorkerIdentity: Sendable {
     }
 
     private static let read = Query("SELECT 1 FROM penstock_worker WHERE id = ?1 AND lock_name = ?2")
-    private static let readID = Query("SELECT id FROM penstock_worker WHERE lock_name = ?1")
     private static let insert = Query(
         "INSERT INTO penstock_worker (lock_name, name, process_id, boot_id, started_at) VALUES (?1, ?2, ?3, ?4, ?5)")
-    private static let delete = Query("DELETE FROM penstock_worker WHERE id = ?1")
 }

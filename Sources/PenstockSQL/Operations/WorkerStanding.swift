@@ -185,11 +185,22 @@ extension WorkerRow {
         }
     }
 
+    /// The number of a row that was just written.
+    static func id(of lockName: String, _ connection: Connection) throws -> Int64 {
+        let id = try connection.first(readID, .text(lockName)) { $0.integer(0) }
+        guard let id else {
+            throw PenstockError(.storage, "The worker's row was not written; run `penstock doctor`.")
+        }
+        return id
+    }
+
     /// The rows that name a file which no worker makes.
     package static func strays(unless isName: (String) -> Bool, _ connection: Connection) throws -> [WorkerRow] {
         try all(connection).filter { !$0.isRemote && !isName($0.lockName) }
     }
 
+    static let delete = Query("DELETE FROM penstock_worker WHERE id = ?1")
+    private static let readID = Query("SELECT id FROM penstock_worker WHERE lock_name = ?1")
     private static let select = Query(
         """
         SELECT id, lock_name, boot_id, (SELECT seen_at FROM penstock_remote_worker WHERE worker_id = worker.id)

@@ -7,8 +7,7 @@ package enum GroupReader {
     package static func groups(
         _ query: GroupQuery, at now: Timestamp, _ connection: Connection
     ) throws -> [GroupRecord] {
-        let id = try connection.first(readQueue, .text(query.queue.text)) { $0.integer(0) }
-        guard let id else { throw PenstockError.unknown(query.queue) }
+        let id = try QueueReader.id(of: query.queue, connection)
         let keys =
             if let key = query.key {
                 [key]
@@ -54,7 +53,6 @@ package enum GroupReader {
         }
     }
 
-    private static let readQueue = Query("SELECT id FROM penstock_queue WHERE name = ?1")
     private static let selectKeys = Query(
         """
         SELECT group_key FROM (

@@ -64,7 +64,7 @@ package enum LogReader {
         SELECT queue.id, depth.enqueued_total FROM penstock_queue AS queue
         JOIN penstock_depth AS depth ON depth.queue_id = queue.id WHERE queue.name = ?1
         """)
-    private static let readEnd = Query("SELECT last_sequence FROM penstock_state WHERE id = 1")
+    static let readEnd = Query("SELECT last_sequence FROM penstock_state WHERE id = 1")
     private static let selectLast = Query(
         """
         SELECT sequence FROM penstock_log WHERE queue_id = ?1 AND sequence > 0 AND sequence < ?3

@@ -17,9 +17,13 @@ package enum QueueReader {
     /// The ids of one queue, or of all.
     package static func ids(_ queue: QueueName?, _ connection: Connection) throws -> [Int64] {
         guard let queue else { return try connection.all(selectIDs) { $0.integer(0) } }
+        return [try id(of: queue, connection)]
+    }
+
+    static func id(of queue: QueueName, _ connection: Connection) throws -> Int64 {
         let id = try connection.first(readID, .text(queue.text)) { $0.integer(0) }
         guard let id else { throw PenstockError.unknown(queue) }
-        return [id]
+        return id
     }
 
     /// The queues by name, with their numbers.
@@ -88,7 +92,7 @@ package enum QueueReader {
 
     // The index of names would give them in no order of theirs.
     private static let selectIDs = Query("SELECT id FROM penstock_queue NOT INDEXED ORDER BY id")
-    private static let readID = Query("SELECT id FROM penstock_queue WHERE name = ?1")
+    static let readID = Query("SELECT id FROM penstock_queue WHERE name = ?1")
     private static let selectQueues = Query("\(selection) ORDER BY queue.name")
     private static let selectQueue = Query("\(selection) WHERE queue.id = ?1")
     private static let selection = """

@@ -168,7 +168,7 @@ package struct WaitReader {
     private func ready(_ record: MessageRecord, _ queue: QueueRow) throws -> [WaitReason.Cause] {
         var causes: [WaitReason.Cause] = []
         if let limit = queue.policy.limit {
-            let leased = try connection.first(readLeased, .integer(queue.id)) { $0.integer(0) } ?? 0
+            let leased = try connection.first(LeaseLimits.readLeased, .integer(queue.id)) { $0.integer(0) } ?? 0
             if leased >= Int64(limit) { causes.append(.limit(limit, leased: number(leased))) }
         }
         if let name = queue.policy.sharedLimit,
@@ -188,9 +188,7 @@ package struct WaitReader {
                 causes.append(.rate(opens: opens))
             }
         }
-        let turn =
-            try queue.hasTurns
-            ? connection.first(readTurn, .integer(record.sequence.rawValue)) { $0.integer(0) } ?? 0 : 0
+        let turn = try Turns.turn(of: record.sequence.rawValue, QueueAccount(queue), connection)
         let limit = Value.integer(Int64(WaitReason.countMax) + 1)
         let (id, priority) = (Value.integer(queue.id), Value.integer(Int64(record.priority)))
         let ahead =
@@ -220,7 +218,7 @@ package struct WaitReader {
 
     private func holder(of record: MessageRecord) throws -> WaitReason.Holder? {
         guard let id = record.worker else { return nil }
-        let name = try connection.first(readWorkerName, .integer(id)) { $0.text(0) ?? "" }
+        let name = try connection.first(Attempts.readWorker, .integer(id)) { $0.text(0) ?? "" }
         return WaitReason.Holder(
             worker: id, name: name ?? "",
             isAlive: try LivingWorkers(connection, at: time, locks).isAlive(id))
@@ -263,7 +261,6 @@ private let countGoFirst = Query(
     SELECT count(*) FROM (SELECT 1 FROM penstock_blocked WHERE queue_id = ?1 AND group_key = ?2
         AND marks & \(Marks.goesFirst.rawValue) AND sequence > ?3 AND sequence < ?4 LIMIT ?5) AS found
     """)
-private let readLeased = Query("SELECT leased FROM penstock_depth WHERE queue_id = ?1")
 private let readSharedLimit = Query(
     """
     SELECT shared.count, (SELECT CAST(total(depth.leased) AS BIGINT) FROM penstock_queue AS queue
@@ -271,7 +268,6 @@ private let readSharedLimit = Query(
     FROM penstock_limit AS shared WHERE shared.name = ?1
     """)
 private let readRate = Query("SELECT tat, clock FROM penstock_rate WHERE queue_id = ?1")
-private let readTurn = Query("SELECT turn FROM penstock_log WHERE sequence = ?1")
 private let countMoreUrgent = Query(
     """
     SELECT count(*) FROM (SELECT 1 FROM penstock_ready WHERE queue_id = ?1 AND priority > ?2 LIMIT ?3) AS found
@@ -290,4 +286,3 @@ private let countEarlier = Query(
             LIMIT ?5
         ) AS found
         """)
-private let readWorkerName = Query("SELECT name FROM penstock_worker WHERE id = ?1")

@@ -249,7 +249,7 @@ extension SQLStore {
     }
 
     private func report(_ count: CopyCount, offset: Int64, wasFinished: Bool) async throws -> CopyReport {
-        let setAside = try await core.read { try $0.first(countSetAside) { Int($0.integer(0)) } ?? 0 }
+        let setAside = try await core.read { try $0.first(LineInspection.countSetAside) { Int($0.integer(0)) } ?? 0 }
         return CopyReport(
             queues: count.report, sequenceOffset: offset, setAside: setAside, wasFinished: wasFinished)
     }
@@ -283,5 +283,3 @@ extension SQLStore {
         }
     }
 }
-
-private let countSetAside = Query("SELECT count(*) FROM penstock_quarantine")

@@ -55,7 +55,7 @@ enum LeaseLimits {
     }
 
     private static let readLimit = Query("SELECT count FROM penstock_limit WHERE name = ?1")
-    private static let readLeased = Query("SELECT leased FROM penstock_depth WHERE queue_id = ?1")
+    static let readLeased = Query("SELECT leased FROM penstock_depth WHERE queue_id = ?1")
     private static let readSharing = Query(
         """
         SELECT queue.id, queue.name, depth.leased FROM penstock_queue AS queue
@@ -71,5 +71,5 @@ enum LeaseLimits {
         FROM penstock_queue AS queue JOIN penstock_depth AS depth ON depth.queue_id = queue.id
         WHERE queue.id = ?1 AND (queue.limit_count IS NOT NULL OR queue.share_limit IS NOT NULL)
         """)
-    private static let anyReady = Query("SELECT 1 FROM penstock_ready WHERE queue_id = ?1 LIMIT 1")
+    static let anyReady = Query("SELECT 1 FROM penstock_ready WHERE queue_id = ?1 LIMIT 1")
 }
