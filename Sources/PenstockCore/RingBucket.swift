@@ -19,3 +19,15 @@ package enum RingBucket {
         queue.text.utf8.reduce(0xcbf2_9ce4_8422_2325 as UInt64) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }
     }
 }
+
+/// What rings at a bucket, for a store that asks for each ring on its own, as a client of a server does.
+package enum Bell: UInt8, CaseIterable, Sendable {
+    /// Whatever changes in a queue's log.
+    case log
+    /// There may be room in the line.
+    case room
+    /// There may be messages to claim.
+    case work
+    /// Those who work may be asked to end (``Notices``).
+    case notice
+}

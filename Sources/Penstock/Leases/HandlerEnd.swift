@@ -1,4 +1,5 @@
 public import PenstockCore
+internal import Logging
 
 /// Thrown by a handler to say that no attempt can help: the message is a dead letter at once.
 public struct Reject: Error, CustomStringConvertible {
@@ -119,6 +120,17 @@ package enum HandlerEnd: Sendable {
             return .release
         case .leaseLost:
             return nil
+        }
+    }
+}
+
+extension MessageState {
+    /// What a log says of a message whose attempt failed, going by where it is now.
+    var whyNotDone: Logger.Message {
+        switch self {
+        case .dead: "message is a dead letter"
+        case .cancelled: "attempt failed; message cancelled, as was asked for"
+        default: "attempt failed; message comes back"
         }
     }
 }

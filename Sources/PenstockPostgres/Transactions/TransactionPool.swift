@@ -132,7 +132,7 @@ final class TransactionPool: Sendable {
         bell.start()
         let server = try sessions.connect(waitsForStandbys: true)
         server.deadline = max(end, .now) + Self.grace
-        try Incarnation.begin(server)
+        try ServerLife.begin(server)
         // The application's statements were not written for the store's settings.
         try server.run(Sessions.settings(sessions.address).map { "RESET \($0.name)" }.joined(separator: "; "))
         let connection = PostgresConnection(server)

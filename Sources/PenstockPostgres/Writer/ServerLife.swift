@@ -13,6 +13,14 @@ struct ServerLife: Equatable, Sendable {
         startedAt = Int64(answer.text(0, 0)) ?? 0
     }
 
+    /// Sees to it that the life of a server has begun, with all that `penstock_begin_incarnation` says begins with it. Called at the
+    /// beginning of each writer's connection.
+    static func begin(_ server: ServerConnection) throws {
+        let known = try server.run("SELECT 1 FROM penstock_incarnation WHERE started_at = pg_postmaster_start_time()")
+        if known.rowCount > 0 { return }
+        try server.run("BEGIN; SELECT penstock_write_lock(); SELECT penstock_begin_incarnation(); COMMIT")
+    }
+
     /// An answer to another process with this life before it.
     func stamped(_ answer: [UInt8]) -> [UInt8] { withUnsafeBytes(of: startedAt) { Array($0) } + answer }
 

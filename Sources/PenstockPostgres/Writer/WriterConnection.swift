@@ -32,7 +32,7 @@ final class WriterConnection {
         defer { stalls.note(since: start) }
         let server = try sessions.connect()
         server.deadline = max(deadline, .now + WriterSession.workMax) + WriterSession.grace
-        try Incarnation.begin(server)
+        try ServerLife.begin(server)
         try CommitMark.removeOld(server)
         try SaidVerdicts.removeOld(server)
         connects()

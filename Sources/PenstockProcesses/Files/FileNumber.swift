@@ -1,4 +1,5 @@
 package import Foundation
+import CPenstockSystem
 
 /// Which file it is, whatever its name, by the numbers that the kernel gives to its device and to the file there. Another file has them only
 /// when this one is gone and no process has it open.
@@ -18,4 +19,30 @@ package struct FileNumber: Equatable, Sendable {
         guard fstat(descriptor, &status) == 0 else { return nil }
         self.init(status)
     }
+}
+
+/// Which file it is, for longer than it is open: a number alone is given again when its file is gone.
+package struct FileBirth: Equatable, Sendable {
+    package let number: UInt64
+    /// When the file was made, in nanoseconds since 1970.
+    package let nanoseconds: Int64
+
+    package init(number: UInt64, nanoseconds: Int64) {
+        self.number = number
+        self.nanoseconds = nanoseconds
+    }
+
+    /// The file at `path`; `nil` when there is none, or when its file system does not know when it was made.
+    package init?(of path: String) {
+        var (number, nanoseconds): (UInt64, Int64) = (0, 0)
+        guard penstock_file_birth(path, &number, &nanoseconds) == 0 else { return nil }
+        self.init(number: number, nanoseconds: nanoseconds)
+    }
+}
+
+/// How a file has come to its place.
+package enum FileMount {
+    /// Whether the file at `path` was mounted there by itself, as a container's runtime does for a single file: what lies beside it at its
+    /// other name does not lie here. False where the system does not say.
+    package static func isMounted(_ path: String) -> Bool { penstock_is_mounted(path) != 0 }
 }

@@ -24,3 +24,22 @@ package enum IterationPhase<Failure: Error>: Sendable {
         if case .stopping(let failure) = self { self = .ended(failure) } else { self = .ended(nil) }
     }
 }
+
+/// How a stream ended.
+@usableFromInline
+package enum Completion<Failure: Error>: Sendable {
+    case finished
+    case failed(Failure)
+
+    @inlinable package var failure: Failure? {
+        guard case .failed(let failure) = self else { return nil }
+        return failure
+    }
+}
+
+extension Completion: Equatable where Failure: Equatable {}
+
+/// The failure of what cannot fail.
+@inlinable package func impossible<Failure: Error>(_ never: Never) -> Failure {
+    // Empty, as there is nothing that it could be called with.
+}

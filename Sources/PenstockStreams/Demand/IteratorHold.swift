@@ -80,3 +80,30 @@ package final class IteratorHold<Storage: StreamStorage>: Sendable {
         return try result.get()
     }
 }
+
+/// An iterator that has tasks of its own, or leases.
+///
+/// A program lets it go, and what it has ends a moment later. An operator closes it: then the end of the operator is the end
+/// of the whole row.
+@usableFromInline package protocol ClosableIterator: AsyncIteratorProtocol {
+    /// Ends the iteration, and returns when no task of it runs any more and it holds no lease.
+    func close() async
+}
+
+extension AsyncIteratorProtocol {
+    /// Ends an iteration before its end. One that is no ``ClosableIterator`` ends with its iterator.
+    @inlinable package func closeIfNeeded() async {
+        await (self as? any ClosableIterator)?.close()
+    }
+}
+
+/// An iterator that can be asked for elements before the consumer comes for them.
+///
+/// A pull asks for one element and comes for it in one step. That is too late for a source that loses what nobody has
+/// asked for, and for a buffer that lets pass what its consumer waits for. An operator that works on several elements at
+/// once therefore says so at once, and then comes for each of them.
+@usableFromInline package protocol DemandedIterator: AsyncIteratorProtocol {
+    /// Asks for so many elements more. A consumer that has called it once asks by it alone: `next()` then only comes for
+    /// what was asked for. It keeps nothing running: what is asked of an iteration that is over changes nothing.
+    var request: @Sendable (_ count: Int) -> Void { get }
+}
