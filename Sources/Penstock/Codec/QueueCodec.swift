@@ -10,14 +10,9 @@ final class QueueCodec<Element: Sendable>: Sendable {
         self.chain = chain
     }
 
-    /// - Returns: the payload of a message that carries `element`, and the value of its header ``CodecChain/header``, if it has one.
-    func encode(_ element: Element) throws -> (payload: [UInt8], header: String?) {
-        try chain.encode(elements.encode(element))
-    }
-
     /// A message that carries `element`, with nothing else.
     func message(of element: Element) throws -> NewMessage {
-        let (payload, header) = try encode(element)
+        let (payload, header) = try chain.encode(elements.encode(element))
         return NewMessage(payload: payload, headers: header.map { [CodecChain.header: $0] } ?? [:])
     }
 

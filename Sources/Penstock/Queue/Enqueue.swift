@@ -134,7 +134,7 @@ extension Queue where Element == [UInt8] {
 
 extension Queue {
     func message(_ element: Element, _ options: EnqueueOptions) throws -> NewMessage {
-        let (payload, header) = try codec.encode(element)
+        let (payload, header) = try codec.chain.encode(codec.elements.encode(element))
         var headers = options.headers
         // Of a message whose headers are handed on, the payload is another one.
         if header != nil || !headers.isEmpty { headers[CodecChain.header] = header }

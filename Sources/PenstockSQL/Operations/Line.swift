@@ -26,7 +26,7 @@ enum Line {
         if waitsAgain { outcome.state = .pending }
         if !entry.marks.isEmpty { try follow(&entry, outcome.state, in: transaction) }
         let freed = entry.marks.contains(.group) ? try Groups.pass(&entry, to: &outcome, in: transaction) : nil
-        try Turns.leave(entry, outcome, in: transaction)
+        if account.hasTurns { try Turns.leave(entry, outcome, in: transaction) }
         try insert(entry, outcome, in: transaction)
         account.change.count(outcome.state, 1)
         if outcome.state.isFinished { account.change.countEnd(outcome.state) }
@@ -140,7 +140,7 @@ enum Line {
         }
         switch outcome.state {
         case .ready:
-            let turn = try Turns.enter(entry, outcome, in: transaction)
+            let turn = try entry.account.hasTurns ? Turns.enter(entry, outcome, in: transaction) : 0
             entry.account.change.lineStart.entered(
                 at: LinePlace(priority: entry.priority, turn: turn, sequence: entry.sequence))
             try fill(.ready, entry.sequence, entry.account, in: transaction) { connection in

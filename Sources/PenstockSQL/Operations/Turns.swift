@@ -19,7 +19,7 @@ enum Turns {
         let account = entry.account
         let connection = transaction.connection
         let known = try turn(of: entry.sequence, account, connection)
-        guard account.hasTurns, known == 0 || !isReleased(entry, outcome) else { return known }
+        guard known == 0 || !isReleased(entry, outcome) else { return known }
         let lane = Lane(account: account, priority: entry.priority)
         var turn = try lane.last(connection)
         if account.policy.isFair {

@@ -173,8 +173,11 @@ extension [any Job] {
         // Whether a call is refused is for each to be told.
         if transaction.departure == nil {
             let callers = compactMap { job in job.postedCall.map { (job: job, call: $0.call) } }
-            let receipts = try Enqueue.performTogether(
-                new.map { requests[$0].calls.map(\.call) } + callers.map { [$0.call] }, in: transaction)
+            let groups = new.map { requests[$0].calls.map(\.call) } + callers.map { [$0.call] }
+            // One call has no other to go with.
+            let receipts: [[[Receipt]]?] =
+                groups.joined().count > 1
+                ? try Enqueue.performTogether(groups, in: transaction) : groups.map { _ in nil }
             left = []
             for (index, given) in zip(new, receipts) {
                 if let given { requests[index].accept(given) } else { left.append(index) }
