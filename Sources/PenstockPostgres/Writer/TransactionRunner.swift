@@ -105,7 +105,7 @@ final class TransactionRunner {
 
     /// Another process has carried out the jobs that come first in the line.
     private func accept(_ receipts: [[Receipt]], to request: WriterAccess.Request, isFlushed: Bool) {
-        if isFlushed { return accepted(receipts).forEach { $0.finish(nil) } }
+        if isFlushed { return writer.accept(receipts).forEach { $0.finish(nil) } }
         // A mark of this process's own, behind that, says of whichever server has it that it has that as well.
         number += 1
         let start = ContinuousClock.now
@@ -121,17 +121,11 @@ final class TransactionRunner {
         }
         switch (isThere, own) {
         case (true, let own?):
-            answer(accepted(receipts), .init(jobs: [], mark: own.mark, life: own.life, begunAt: start))
+            answer(writer.accept(receipts), .init(jobs: [], mark: own.mark, life: own.life, begunAt: start))
         // The server that had it was given up for another one, which does not: it is still to be done.
         case (false, _): break
-        default: accepted(receipts).forEach { $0.finish(ServerFailures.unknown(address, nil)) }
+        default: writer.accept(receipts).forEach { $0.finish(ServerFailures.unknown(address, nil)) }
         }
-    }
-
-    private func accepted(_ receipts: [[Receipt]]) -> [any Job] {
-        let jobs = writer.takeFirst(receipts.count)
-        for (job, receipts) in zip(jobs, receipts) { job.accept(receipts) }
-        return jobs
     }
 
     /// Whether a look would see what is not carried out yet.

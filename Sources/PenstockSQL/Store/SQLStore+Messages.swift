@@ -2,7 +2,7 @@ public import PenstockCore
 import PenstockProcesses
 
 /// So many bytes of payload weigh as much as a row, so that a transaction is bounded in bytes as well.
-private let bytesInRow = 8192
+let bytesInRow = 8192
 
 extension SQLStore {
     /// About how many rows it is to write `messages`.

@@ -31,24 +31,20 @@ extension SQLStore {
     ///   with it.
     func finishCascade() async throws {
         do {
-            try await goOnWithCascade()
+            while true {
+                let hasMore = try await core.writer.perform(
+                    weight: Limits.cascadeCountMax,
+                    check: { connection, _ in try Cascade.isUnfinished(connection) ? nil : false },
+                    { transaction in try Cascade.goOn(in: transaction) })
+                if !hasMore { return }
+                try await core.afterStep?()
+            }
         } catch let error as PenstockError where error.isOfStalledStore {
             throw PenstockError(
                 .outcomeUnknown,
                 "What was asked for is written down, and may not be done to all messages yet; the next claim goes on with it. "
                     + error.message,
                 cause: error)
-        }
-    }
-
-    private func goOnWithCascade() async throws {
-        while true {
-            let hasMore = try await core.writer.perform(
-                weight: Limits.cascadeCountMax,
-                check: { connection, _ in try Cascade.isUnfinished(connection) ? nil : false },
-                { transaction in try Cascade.goOn(in: transaction) })
-            if !hasMore { return }
-            try await core.afterStep?()
         }
     }
 
@@ -60,7 +56,7 @@ extension SQLStore {
         try StepRecord.validate(result)
         if let duration { try Lease.validate(duration) }
         return try await core.writer.perform(
-            durability: durability, weight: 1 + result.count / 8192, duringMove: .draining
+            durability: durability, weight: 1 + result.count / bytesInRow, duringMove: .draining
         ) { transaction in
             // What is on record already may be there without a flush.
             if durability == .powerLoss { transaction.flush() }
@@ -73,7 +69,9 @@ extension SQLStore {
     public func emit(_ event: NewEvent, to target: EventTarget, durability: Durability) async throws -> Bool {
         try Task.checkCancellation()
         try event.validate()
-        let isFirst = try await core.writer.perform(durability: durability, weight: 1 + event.payload.count / 8192) {
+        let isFirst = try await core.writer.perform(
+            durability: durability, weight: 1 + event.payload.count / bytesInRow
+        ) {
             try Events.emit(event, to: target, durability: durability, in: $0)
         }
         if isFirst, case .workflow = target { try await finishCascade() }

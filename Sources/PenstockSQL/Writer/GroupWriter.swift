@@ -216,6 +216,13 @@ extension GroupWriter {
         state.withLock { $0.jobs.removeFirst(upTo: count) }
     }
 
+    /// The jobs that another process has carried out, with what each of them gave.
+    package func accept(_ receipts: [[Receipt]]) -> [any Job] {
+        let jobs = takeFirst(receipts.count)
+        for (job, receipts) in zip(jobs, receipts) { job.accept(receipts) }
+        return jobs
+    }
+
     /// The jobs whose deadline has come, but for the first `count`; nobody carries them out any more.
     package func takeLate(after count: Int) -> [any Job] {
         let now = ContinuousClock.now

@@ -113,8 +113,7 @@ final class TransactionRunner {
 
     /// Another process has carried out the jobs that come first in the line.
     private func accept(_ receipts: [[Receipt]], isFlushed: Bool) -> Outcome {
-        let jobs = writer.takeFirst(receipts.count)
-        for (job, receipts) in zip(jobs, receipts) { job.accept(receipts) }
+        let jobs = writer.accept(receipts)
         guard !isFlushed, let failure = access.flusher?.flushed() else { return Outcome(flushed: jobs) }
         return Outcome(
             failed: jobs.filter(\.awaitsFlush).map { ($0, failure) }, flushed: jobs.filter { !$0.awaitsFlush })
