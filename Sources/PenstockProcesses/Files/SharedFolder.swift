@@ -65,6 +65,12 @@ package struct SharedFolder: Sendable {
 
     package func file(_ name: String) -> String { path + "/" + name }
 
+    /// The path of the folder in which the file at `path` lies.
+    package static func parent(of path: String) -> String {
+        guard let slash = path.lastIndex(of: "/") else { return "." }
+        return slash == path.startIndex ? "/" : String(path[..<slash])
+    }
+
     /// Removes the file called `name`, which is one that this module gives.
     func remove(_ name: String) {
         unlink(file(name))

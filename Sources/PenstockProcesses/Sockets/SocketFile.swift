@@ -53,7 +53,7 @@ package struct SocketFile: Sendable {
     package static func makeRoom(at path: String) throws(PenstockError) {
         var facts = stat()
         guard lstat(path, &facts) == 0 else {
-            guard errno == ENOENT, access(folder(of: path), F_OK) == 0 else {
+            guard errno == ENOENT, access(SharedFolder.parent(of: path), F_OK) == 0 else {
                 throw SystemErrors.failure("Nothing can listen at \(path)", errno)
             }
             return
@@ -83,10 +83,5 @@ package struct SocketFile: Sendable {
             connect(socket.descriptor, address, length) == 0 ? 0 : errno
         }
         return result == ECONNREFUSED || result == ENOENT
-    }
-
-    private static func folder(of path: String) -> String {
-        guard let slash = path.lastIndex(of: "/") else { return "." }
-        return slash == path.startIndex ? "/" : String(path[..<slash])
     }
 }

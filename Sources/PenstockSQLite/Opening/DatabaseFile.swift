@@ -33,14 +33,14 @@ enum DatabasePath {
             guard links < linksMax else {
                 throw PenstockError(.notFound, "\(path) is a link that leads to itself.")
             }
-            let folder = target.hasPrefix("/") ? "" : folder(of: path) + "/"
+            let folder = target.hasPrefix("/") ? "" : SharedFolder.parent(of: path) + "/"
             return try resolved(folder + target, links: links + 1)
         }
         let name = path.split(separator: "/", omittingEmptySubsequences: false).last ?? ""
         guard !name.isEmpty else {
             throw PenstockError(.notFound, "There is no folder \(path), and it names no file.")
         }
-        guard let real = realPath(folder(of: path)) else {
+        guard let real = realPath(SharedFolder.parent(of: path)) else {
             throw SystemErrors.failure("The folder of \(path) cannot be found", errno)
         }
         return try short((real == "/" ? "" : real) + "/" + name)
@@ -102,11 +102,6 @@ enum DatabasePath {
                 throw StorageErrors.translated(error, path: path)
             }
         }
-    }
-
-    static func folder(of path: String) -> String {
-        guard let slash = path.lastIndex(of: "/") else { return "." }
-        return slash == path.startIndex ? "/" : String(path[..<slash])
     }
 
     private static func realPath(_ path: String) -> String? {

@@ -135,7 +135,7 @@ final class ReadOnlyFile: Sendable {
     /// where nothing is in its way, this process has too many files open.
     private static func mayBeOpened(_ path: String) -> Bool {
         access(path, R_OK) == 0
-            && (access(path + "-shm", R_OK) == 0 || access(DatabasePath.folder(of: path), W_OK) == 0)
+            && (access(path + "-shm", R_OK) == 0 || access(SharedFolder.parent(of: path), W_OK) == 0)
     }
 
     /// What an error of a reading means to people, about the file at `path`.

@@ -72,7 +72,7 @@ struct NewFile {
     ///
     /// - Throws: `outcomeUnknown` when the disk reports an error: the file is there, and a power cut may undo it.
     func flushName() throws {
-        let descriptor = open(DatabasePath.folder(of: path), O_RDONLY | O_CLOEXEC)
+        let descriptor = open(SharedFolder.parent(of: path), O_RDONLY | O_CLOEXEC)
         defer { if descriptor >= 0 { close(descriptor) } }
         guard descriptor >= 0, fsync(descriptor) == 0 else {
             throw PenstockError(
@@ -129,7 +129,7 @@ private enum LeftFiles {
     /// Removes files whose name is `name` and a UUID, and that nobody has locked. What the system refuses stays.
     static func remove(named name: String) {
         guard ByteLock.isKnown else { return }
-        let folder = DatabasePath.folder(of: name)
+        let folder = SharedFolder.parent(of: name)
         let prefix = name.split(separator: "/").last.map(String.init) ?? name
         for file in (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? [] {
             guard file.hasPrefix(prefix), let id = UUID(uuidString: String(file.dropFirst(prefix.count))),
