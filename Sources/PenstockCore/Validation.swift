@@ -175,8 +175,6 @@ extension Retention {
                 throw PenstockError(.invalidInput, "A retention age must be 0 to ten years.")
             }
         }
-        if let count, count < 0 {
-            throw PenstockError(.invalidInput, "A retention count cannot be negative.")
-        }
+        if let count, count < 0 { throw PenstockError(.invalidInput, "A retention count cannot be negative.") }
     }
 }

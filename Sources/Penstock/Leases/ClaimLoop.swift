@@ -69,9 +69,7 @@ struct ClaimLoop: Sendable {
         where sources[index].before == nil || !keepsNews && concerned.contains(sources[index].holder.queue) {
             expectNews(at: index)
         }
-        if operations.contains(where: \.isClaim), handle.reclaimGate.tryPass() {
-            try await lookForLostWork()
-        }
+        if operations.contains(where: \.isClaim), handle.reclaimGate.tryPass() { try await lookForLostWork() }
         // Reckoned from before the call, so that no lease is held for longer than the store says.
         let ends = handle.time.boot + holder.lease
         let noticed = sources.map(\.holder.noticed)

@@ -84,9 +84,7 @@ extension PenstockStore {
     /// - Throws: `PenstockError` with code `unknownSchedule`.
     public func schedule(_ name: String) async throws -> ScheduleRecord {
         let name = try ScheduleName(name)
-        guard let record = try await storage.schedules(name).first else {
-            throw PenstockError.unknown(name)
-        }
+        guard let record = try await storage.schedules(name).first else { throw PenstockError.unknown(name) }
         return record
     }
 

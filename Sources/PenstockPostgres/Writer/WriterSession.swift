@@ -77,7 +77,7 @@ struct WriterSession {
 
     /// Waits for the other writers' end, in a transaction, and takes the server's time.
     static func lock(_ connection: PostgresConnection, _ clock: ServerClock) throws {
-        if let time = try connection.first(takeLock, read: { $0.integer(0) }) { clock.note(time) }
+        if let time = try connection.integer(takeLock) { clock.note(time) }
     }
 
     // What is selected is found out once what it is selected from is there.

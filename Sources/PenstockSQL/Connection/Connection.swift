@@ -105,6 +105,14 @@ open class Connection {
         return try statement.step() ? read(statement) : nil
     }
 
+    /// The integer that the first row of a statement begins with; `nil` when there is none.
+    package final func integer(_ query: Query, _ values: Value...) throws -> Int64? {
+        let statement = try statement(query)
+        defer { statement.reset() }
+        for (index, value) in values.enumerated() { statement.bind(value, at: index + 1) }
+        return try statement.step() ? statement.integer(0) : nil
+    }
+
     /// Whether a statement gives any row.
     package final func has(_ query: Query, _ values: Value...) throws -> Bool {
         let statement = try statement(query)

@@ -38,7 +38,7 @@ enum Leaving {
                 "The queue '\(name)' of \(copy.source) is being deleted, or copied there; finish that before it is copied."
             )
         }
-        let leased = try connection.first(countLeases, read: { $0.integer(0) }) ?? 0
+        let leased = try connection.integer(countLeases) ?? 0
         var moveID = transaction.departure?.moveID
         if leased > 0, !mayWait { return .mustWait(leased: leased, moveID: moveID) }
         if moveID == nil {

@@ -27,7 +27,7 @@ struct QueueSettings: Sendable {
     init(_ connection: Connection) throws {
         queues = try connection.all(Self.selectQueues) { try CopiedTable.row($0, of: Self.columns + Self.totals) }
         names = try CopiedNames(connection)
-        lastSequence = try connection.first(LogReader.readEnd, read: { $0.integer(0) }) ?? 0
+        lastSequence = try connection.integer(LogReader.readEnd) ?? 0
     }
 
     /// Makes the queues in a target, which take and give nothing before all of their messages are there.
@@ -40,9 +40,7 @@ struct QueueSettings: Sendable {
             guard case .integer(let sourceID) = queue[0], case .text(let name) = queue[1] else { continue }
             let settings: [CopiedValue] = zip(Self.columns, queue).map { $0.name == Self.shareLimit ? .null : $1 }
             try connection.run(Self.insertQueue) { CopiedTable.bind(settings[1...], to: $0, at: 1) }
-            guard let id = try connection.first(QueueReader.readID, .text(name), read: { $0.integer(0) }) else {
-                continue
-            }
+            guard let id = try connection.integer(QueueReader.readID, .text(name)) else { continue }
             ids[sourceID] = id
             // What a queue that is shared fairly begins with; its own comes with the others' rows.
             try connection.run(Self.deleteFair, .integer(id))

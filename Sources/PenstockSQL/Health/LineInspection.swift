@@ -35,7 +35,7 @@ package enum LineInspection {
             .quarantined, .note,
             "COUNT {row that contradicted the rest was|rows that contradicted the rest were} set aside; the view "
                 + "penstock_quarantined has {it|them} and says why.",
-            count: Int(try connection.first(countSetAside) { $0.integer(0) } ?? 0))
+            count: Int(try connection.integer(countSetAside) ?? 0))
     }
 
     package static func inspectPlaces(_ connection: Connection, _ report: inout HealthReport) throws {

@@ -42,7 +42,7 @@ enum Cursors {
         in transaction: Transaction
     ) throws -> CursorRecord {
         if let sequence { try refuseAhead(sequence, in: transaction) }
-        let count = try transaction.connection.first(countAll, .integer(account.id)) { $0.integer(0) } ?? 0
+        let count = try transaction.connection.integer(countAll, .integer(account.id)) ?? 0
         guard count < Limits.cursorCountMax else {
             throw PenstockError(
                 .invalidInput,

@@ -117,7 +117,7 @@ enum Deleting {
     }
 
     private static func countOpen(_ account: QueueAccount, in transaction: Transaction) throws -> Int64 {
-        try transaction.connection.first(selectOpenCount, .integer(account.id)) { $0.integer(0) } ?? 0
+        try transaction.connection.integer(selectOpenCount, .integer(account.id)) ?? 0
     }
 
     private static func setDeleting(

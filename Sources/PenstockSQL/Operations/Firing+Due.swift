@@ -16,9 +16,9 @@ extension Firing {
     static func nextDue(of queueID: Int64?, after now: Timestamp, _ connection: Connection) throws -> Timestamp? {
         let found =
             if let queueID {
-                try connection.first(nextOfQueue, .integer(queueID), .integer(now.microseconds)) { $0.integer(0) }
+                try connection.integer(nextOfQueue, .integer(queueID), .integer(now.microseconds))
             } else {
-                try connection.first(nextOfAll, .integer(now.microseconds)) { $0.integer(0) }
+                try connection.integer(nextOfAll, .integer(now.microseconds))
             }
         return found.flatMap { $0 == ScheduleRow.never ? nil : Timestamp(microseconds: $0) }
     }
@@ -27,9 +27,9 @@ extension Firing {
     static func hasDue(of queueID: Int64?, at now: Timestamp, _ connection: Connection) throws -> Bool {
         let found =
             if let queueID {
-                try connection.first(anyOfQueue, .integer(queueID), .integer(now.microseconds)) { $0.integer(0) }
+                try connection.integer(anyOfQueue, .integer(queueID), .integer(now.microseconds))
             } else {
-                try connection.first(anyOfAll, .integer(now.microseconds)) { $0.integer(0) }
+                try connection.integer(anyOfAll, .integer(now.microseconds))
             }
         return found == 1
     }

@@ -208,7 +208,7 @@ enum Line {
             // A scheduled row is found by its message alone, and may name another queue.
             let queueID =
                 table == .scheduled
-                ? try transaction.connection.first(readScheduledQueue, .integer(sequence), read: { $0.integer(0) })
+                ? try transaction.connection.integer(readScheduledQueue, .integer(sequence))
                 : nil
             try Quarantine.setAside(
                 table, sequence, of: queueID ?? account.id, because: Quarantine.Reason.inTheWay, in: transaction)

@@ -95,7 +95,7 @@ enum TaskRows {
     }
 
     static func workflow(of sequence: Int64, _ connection: Connection) throws -> Int64? {
-        try connection.first(readWorkflow, .integer(sequence)) { $0.integer(0) }
+        try connection.integer(readWorkflow, .integer(sequence))
     }
 
     /// The columns of tasks that say when one is due which waits for none any more.

@@ -39,15 +39,13 @@ enum Overflow {
         {
             oldest = fair
         }
-        if let blocked = try connection.first(firstBlocked, .integer(account.id), read: { $0.integer(0) }),
+        if let blocked = try connection.integer(firstBlocked, .integer(account.id)),
             oldest.map({ blocked < $0.sequence }) ?? true
         {
             return try locate(blocked, .blocked, by: .blocked, account, in: transaction)
         }
         if let oldest { return try locate(oldest.sequence, .ready, by: .ready, account, in: transaction) }
-        guard let scheduled = try connection.first(firstDue, .integer(account.id), read: { $0.integer(0) }) else {
-            return nil
-        }
+        guard let scheduled = try connection.integer(firstDue, .integer(account.id)) else { return nil }
         return try locate(scheduled, .scheduled, by: .scheduled, account, in: transaction)
     }
 

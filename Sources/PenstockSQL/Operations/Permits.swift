@@ -46,7 +46,7 @@ enum Permits {
 
     /// The message of a group with the lowest number that has a permit.
     static func first(of group: Group, _ connection: Connection) throws -> Int64? {
-        try connection.first(readFirst, .integer(group.account.id), .text(group.key)) { $0.integer(0) }
+        try connection.integer(readFirst, .integer(group.account.id), .text(group.key))
     }
 
     static func isPaused(_ group: Group, _ connection: Connection) throws -> Bool {
@@ -138,7 +138,7 @@ enum Permits {
     static func lastReady(
         of group: Group, beyond count: Int64, limit: Int, _ connection: Connection
     ) throws -> [Int64] {
-        let ready = try connection.first(countReady, .integer(group.account.id), .text(group.key)) { $0.integer(0) }
+        let ready = try connection.integer(countReady, .integer(group.account.id), .text(group.key))
         guard let ready, ready > count else { return [] }
         return try connection.all(
             group.isInOrder ? readLastInOrder : readLast, .integer(group.account.id), .text(group.key),
@@ -147,7 +147,7 @@ enum Permits {
     }
 
     static func given(of group: Group, upTo most: Int64, _ connection: Connection) throws -> Int64 {
-        try connection.first(count, .integer(group.account.id), .text(group.key), .integer(most)) { $0.integer(0) } ?? 0
+        try connection.integer(count, .integer(group.account.id), .text(group.key), .integer(most)) ?? 0
     }
 
     private static let isOfGroup = "queue_id = ?1 AND group_key = ?2"

@@ -96,7 +96,7 @@ enum Pruning {
 
     /// How many messages the queue's retention counts.
     static func keptCount(_ account: QueueAccount, in transaction: Transaction) throws -> Int64 {
-        let kept = try transaction.connection.first(readKept, .integer(account.id)) { $0.integer(0) } ?? 0
+        let kept = try transaction.connection.integer(readKept, .integer(account.id)) ?? 0
         return kept.clamped(to: StoredRange.counts) + account.change.kept
     }
 

@@ -9,7 +9,7 @@ import PenstockCore
 enum Turns {
     static func turn(of sequence: Int64, _ account: QueueAccount, _ connection: Connection) throws -> Int64 {
         guard account.hasTurns else { return 0 }
-        return try connection.first(readTurn, .integer(sequence)) { $0.integer(0) } ?? 0
+        return try connection.integer(readTurn, .integer(sequence)) ?? 0
     }
 
     /// Gives a message its turn that becomes ready, and writes it into the log.
@@ -88,7 +88,7 @@ enum Turns {
     ) throws {
         let (id, level) = (Value.integer(account.id), Value.integer(priority))
         let isAnyReady = try connection.has(anyReady, id, level)
-        let highest = isAnyReady ? nil : try connection.first(readHighest, id, level) { $0.integer(0) }
+        let highest = isAnyReady ? nil : try connection.integer(readHighest, id, level)
         let reached = max(turn, highest ?? turn).clamped(to: 1...Int64.max / 2)
         try connection.run(writeCurrent, id, level, .integer(reached))
         try connection.run(deletePassed, id, level, .integer(reached), .integer(Int64(Limits.batchCountMax)))
@@ -114,18 +114,18 @@ enum Turns {
 
         /// The turn that was claimed last.
         func current(_ connection: Connection) throws -> Int64 {
-            try connection.first(readCurrent, id, .integer(priority)) { $0.integer(0) } ?? 1
+            try connection.integer(readCurrent, id, .integer(priority)) ?? 1
         }
 
         /// The highest turn that any message has.
         func last(_ connection: Connection) throws -> Int64 {
             max(
                 try current(connection),
-                try connection.first(readLast, id, .integer(priority)) { $0.integer(0) } ?? 1)
+                try connection.integer(readLast, id, .integer(priority)) ?? 1)
         }
 
         func share(of key: String, _ connection: Connection) throws -> FairShare {
-            let weight = try connection.first(readWeight, id, .text(key)) { $0.integer(0) } ?? 1
+            let weight = try connection.integer(readWeight, id, .text(key)) ?? 1
             return try connection.first(readShare, id, .integer(priority), .text(key)) {
                 FairShare(weight: weight, next: $0.integer(0), again: $0.integer(1))
             } ?? FairShare(weight: weight)

@@ -39,9 +39,8 @@ package enum UniqueKeys {
         of queue: QueueName, group: String?, at now: Timestamp, _ connection: Connection
     ) throws -> Int {
         guard let row = try PolicyCache().row(named: queue, connection) else { throw PenstockError.unknown(queue) }
-        let count = try connection.first(
-            countDeadWithoutKey, .integer(row.id), Value(group), .integer(now.microseconds)
-        ) { $0.integer(0) }
+        let count = try connection.integer(
+            countDeadWithoutKey, .integer(row.id), Value(group), .integer(now.microseconds))
         return Int(count ?? 0)
     }
 

@@ -187,7 +187,7 @@ extension WorkerRow {
 
     /// The number of a row that was just written.
     static func id(of lockName: String, _ connection: Connection) throws -> Int64 {
-        let id = try connection.first(readID, .text(lockName)) { $0.integer(0) }
+        let id = try connection.integer(readID, .text(lockName))
         guard let id else {
             throw PenstockError(.storage, "The worker's row was not written; run `penstock doctor`.")
         }

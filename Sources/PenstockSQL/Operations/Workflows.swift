@@ -71,9 +71,7 @@ package enum Workflows {
 
     /// Throws `queueDeleting` when the tasks of a workflow are copied here, and not all of them are there.
     static func refuseArriving(_ id: Int64, in transaction: Transaction) throws {
-        guard let queue = try transaction.connection.first(selectQueue, .integer(id), read: { $0.integer(0) }) else {
-            return
-        }
+        guard let queue = try transaction.connection.integer(selectQueue, .integer(id)) else { return }
         try transaction.account(id: queue)?.refuseArriving(in: transaction)
     }
 
@@ -133,7 +131,7 @@ package enum Workflows {
     }
 
     package static func find(_ name: WorkflowName, _ connection: Connection) throws -> Int64? {
-        try connection.first(selectNamed, .text(name.text)) { $0.integer(0) }
+        try connection.integer(selectNamed, .text(name.text))
     }
 
     /// Whether a task of the workflow has not ended.
@@ -142,7 +140,7 @@ package enum Workflows {
     }
 
     package static func findTask(_ name: TaskName, of id: Int64, _ connection: Connection) throws -> Int64? {
-        try connection.first(selectTask, .integer(id), .text(name.text)) { $0.integer(0) }
+        try connection.integer(selectTask, .integer(id), .text(name.text))
     }
 
     private static let selectNamed = Query("SELECT id FROM penstock_workflow WHERE name = ?1")

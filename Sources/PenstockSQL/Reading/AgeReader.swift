@@ -14,7 +14,7 @@ enum AgeReader {
         var moments = [due, try first(firstBack), try first(firstAcceptedWithTurn)]
         for priority in try SequenceSource.priorities(of: queueID, connection) {
             moments.append(
-                try connection.first(firstAccepted, .integer(queueID), .integer(priority)) { $0.integer(0) })
+                try connection.integer(firstAccepted, .integer(queueID), .integer(priority)))
         }
         return moments.compactMap(\.self).min().map(Timestamp.init(microseconds:))
     }

@@ -9,7 +9,7 @@ package enum LogReader {
                 readQueue, .text(query.queue.text), read: { ($0.integer(0), $0.integer(1)) })
         else { throw PenstockError.unknown(query.queue) }
         // Readers count with these.
-        let end = (try connection.first(readEnd) { $0.integer(0) } ?? 0).clamped(to: StoredRange.counts)
+        let end = (try connection.integer(readEnd) ?? 0).clamped(to: StoredRange.counts)
         var (after, before) = (Int64(0), Int64.max)
         var count: Int?
         switch query.start {

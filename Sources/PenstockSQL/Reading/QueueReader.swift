@@ -21,7 +21,7 @@ package enum QueueReader {
     }
 
     static func id(of queue: QueueName, _ connection: Connection) throws -> Int64 {
-        let id = try connection.first(readID, .text(queue.text)) { $0.integer(0) }
+        let id = try connection.integer(readID, .text(queue.text))
         guard let id else { throw PenstockError.unknown(queue) }
         return id
     }

@@ -138,26 +138,24 @@ package struct WaitReader {
             let goesFirst = try connection.first(readGoesFirst, id, sequence) { $0.integer(0) != 0 } ?? false
             let limit = Value.integer(Int64(WaitReason.countMax) + 1)
             let firsts =
-                try connection.first(
+                try connection.integer(
                     countGoFirst, id, .text(group.key), goesFirst ? .integer(0) : sequence,
-                    goesFirst ? sequence : .integer(.max),
-                    limit, read: { $0.integer(0) }) ?? 0
+                    goesFirst ? sequence : .integer(.max), limit) ?? 0
             if goesFirst { return Int(firsts) }
             // Those with lower numbers are counted with all that have them.
             found = Int(firsts)
         }
         var above = Int64(Limits.priorityRange.upperBound) + 1
         while found <= WaitReason.countMax,
-            let priority = try connection.first(
-                nextPriority, .integer(group.account.id), .text(group.key), .integer(above), read: { $0.integer(0) })
+            let priority = try connection.integer(
+                nextPriority, .integer(group.account.id), .text(group.key), .integer(above))
         {
             above = priority
             if !group.isInOrder, priority < record.priority { break }
             let isWhole = !group.isInOrder && priority > record.priority
-            let count = try connection.first(
+            let count = try connection.integer(
                 countBlocked, .integer(group.account.id), .text(group.key), .integer(priority),
-                .integer(isWhole ? .max : record.sequence.rawValue), .integer(Int64(WaitReason.countMax) + 1)
-            ) { $0.integer(0) }
+                .integer(isWhole ? .max : record.sequence.rawValue), .integer(Int64(WaitReason.countMax) + 1))
             found += Int(count ?? 0)
         }
         return found
@@ -168,7 +166,7 @@ package struct WaitReader {
     private func ready(_ record: MessageRecord, _ queue: QueueRow) throws -> [WaitReason.Cause] {
         var causes: [WaitReason.Cause] = []
         if let limit = queue.policy.limit {
-            let leased = try connection.first(LeaseLimits.readLeased, .integer(queue.id)) { $0.integer(0) } ?? 0
+            let leased = try connection.integer(LeaseLimits.readLeased, .integer(queue.id)) ?? 0
             if leased >= Int64(limit) { causes.append(.limit(limit, leased: number(leased))) }
         }
         if let name = queue.policy.sharedLimit,
@@ -192,10 +190,9 @@ package struct WaitReader {
         let limit = Value.integer(Int64(WaitReason.countMax) + 1)
         let (id, priority) = (Value.integer(queue.id), Value.integer(Int64(record.priority)))
         let ahead =
-            try (connection.first(countMoreUrgent, id, priority, limit) { $0.integer(0) } ?? 0)
-            + (connection.first(
-                countEarlier, id, priority, .integer(turn), .integer(record.sequence.rawValue), limit
-            ) { $0.integer(0) } ?? 0)
+            try (connection.integer(countMoreUrgent, id, priority, limit) ?? 0)
+            + (connection.integer(
+                countEarlier, id, priority, .integer(turn), .integer(record.sequence.rawValue), limit) ?? 0)
         if ahead > 0 { causes.append(.ahead(WaitReason.Count(Int(ahead)))) }
         if try LivingWorkers(connection, at: time, locks).isEmpty { causes.append(.noWorker) }
         return causes

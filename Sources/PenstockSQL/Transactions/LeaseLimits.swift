@@ -14,7 +14,7 @@ enum LeaseLimits {
             rooms.append(Int64(limit) - (try leased(account.id, transaction.connection) + account.change.leased))
         }
         if let name = policy.sharedLimit,
-            let limit = try transaction.connection.first(readLimit, .text(name.text), read: { $0.integer(0) })
+            let limit = try transaction.connection.integer(readLimit, .text(name.text))
         {
             let sharing = try sharing(name, transaction.connection)
             let changed = try sharing.reduce(0) { $0 + (try transaction.account(id: $1.id)?.change.leased ?? 0) }
@@ -41,7 +41,7 @@ enum LeaseLimits {
     }
 
     private static func leased(_ queueID: Int64, _ connection: Connection) throws -> Int64 {
-        let leased = try connection.first(readLeased, .integer(queueID)) { $0.integer(0) } ?? 0
+        let leased = try connection.integer(readLeased, .integer(queueID)) ?? 0
         return leased.clamped(to: StoredRange.counts)
     }
 

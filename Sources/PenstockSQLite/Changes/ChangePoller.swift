@@ -67,7 +67,7 @@ final class ChangePoller: ChangePolling {
 
     private func look(_ connection: SQLiteConnection) throws -> ChangesSeen {
         var sight = ChangesSeen()
-        let version = try connection.first(Self.dataVersion) { $0.integer(0) }
+        let version = try connection.integer(Self.dataVersion)
         if version != self.version {
             try tables.look(connection, path)
             sight.hasChanged = true

@@ -248,7 +248,7 @@ final class KnownTables: Sendable {
     /// - Throws: `corrupt` when one is gone; `newerSchema` when a newer program has taken it away.
     func look(_ connection: SQLiteConnection, _ path: String) throws {
         try requireStill()
-        let version = try connection.first(Self.version) { $0.integer(0) } ?? 0
+        let version = try connection.integer(Self.version) ?? 0
         let before = seen.withLock { $0 }
         // Less is an older snapshot's, which began before another thread looked.
         if let before, version <= before.version { return }

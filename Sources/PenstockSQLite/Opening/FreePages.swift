@@ -25,7 +25,7 @@ enum FreePages {
     }
 
     private static func count(_ connection: Connection) throws -> Int64 {
-        try connection.first(countFree) { $0.integer(0) } ?? 0
+        try connection.integer(countFree) ?? 0
     }
 
     private static let countFree = Query("PRAGMA freelist_count")

@@ -69,9 +69,7 @@ extension BufferEngine {
             // What a stream that died had handed out comes first.
             _ = try await queue.storage.reclaim()
             let status = try await queue.status()
-            if status.policy.capacity != capacity {
-                try await queue.changePolicy { $0.capacity = capacity }
-            }
+            if status.policy.capacity != capacity { try await queue.changePolicy { $0.capacity = capacity } }
             return (status.depths.waiting, options.prefetch == .keepFull ? try await wasPaused() : false)
         }
         perform { $0.opened(waiting: waiting, isPaused: isPaused) }

@@ -80,9 +80,7 @@ struct LogHubStateMachine<Value: Sendable, Consumer: Sendable>: Sendable {
 
     /// A subscriber that has read up to `sequence` comes for more.
     mutating func next(_ consumer: Consumer, of name: Name, after sequence: SequenceNumber) -> [Action] {
-        guard subscribers.contains(name) else {
-            return [.end(consumer, failures.removeValue(forKey: name))]
-        }
+        guard subscribers.contains(name) else { return [.end(consumer, failures.removeValue(forKey: name))] }
         if let tail {
             if sequence < tail.base.sequence { return [.sendBack(consumer)] }
             let items = tail.portion(after: sequence, limit: portionMax)
