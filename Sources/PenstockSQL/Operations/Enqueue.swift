@@ -12,7 +12,9 @@ package enum Enqueue {
         let account = try transaction.account(of: queue)
         try account.refuseDeleting(in: transaction)
         try GroupKey.refuse(messages, queue, account.policy)
-        try Expiring.makeRoom(for: messages.count, account, in: transaction)
+        if account.policy.capacity != nil {
+            try Expiring.makeRoom(for: messages.count, account, in: transaction)
+        }
         if messages.count > 1, try areReadyAtOnce(messages, account, in: transaction) {
             return try acceptTogether(messages, account, durability, in: transaction)
         }
@@ -139,7 +141,7 @@ package enum Enqueue {
         if let replaced {
             // The arriving message takes its place, so nobody asks whether there is room.
             try Line.move(replaced.entry, by: .replaced, in: transaction)
-        } else if try !account.hasRoom(for: 1, transaction.connection), let policy = account.policy.capacity {
+        } else if let policy = account.policy.capacity, try !account.hasRoom(for: 1, transaction.connection) {
             switch policy.whenFull {
             case .fail:
                 throw PenstockError(

@@ -28,7 +28,7 @@ package enum Settling {
             ? try transaction.nested { try performEach(settlements, in: transaction) }
             : try performEach(settlements, in: transaction)
         // What has waited for these is there for a claim in the same transaction.
-        try Cascade.perform(in: transaction)
+        if !transaction.cascade.isEmpty { try Cascade.perform(in: transaction) }
         return results
     }
 
