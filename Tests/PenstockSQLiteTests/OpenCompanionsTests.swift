@@ -39,6 +39,27 @@ import Testing
         try await next.close()
     }
 
+    /// A folder that may not be entered for a moment, or a disk that does not answer, says nothing of the files that are open.
+    @Test func aPlaceThatCannotBeLookedAtIsNotOneWithoutThem() async throws {
+        let (place, aside) = (folder.file("place"), folder.file("aside"))
+        try FileManager.default.createDirectory(atPath: place, withIntermediateDirectories: false)
+        let store = try await SQLiteStore.openWithJobs(place + "/queue.db")
+        try await store.put(.text("before"))
+        #expect(try await store.texts() == ["before"])
+        // A link that leads to itself: no mode of a folder keeps root out.
+        #expect(rename(place, aside) == 0)
+        #expect(symlink(place, place) == 0)
+        try await store.put(.text("meanwhile"))
+        #expect(try await store.texts() == ["before", "meanwhile"])
+        _ = try await store.reclaim()
+        #expect(unlink(place) == 0)
+        // Then there is none.
+        await expect(.fileReplaced) { try await store.put(.text("lost")) }
+        #expect(rename(aside, place) == 0)
+        #expect(try await store.texts() == ["before", "meanwhile"])
+        try await store.close()
+    }
+
     /// The next program makes another folder, and takes the workers whose locks were in the old one for dead.
     @Test(arguments: ["", "/writer-lock"], [false, true])
     func nobodyGoesOnWithoutTheFolder(name: String, isMoved: Bool) async throws {

@@ -17,7 +17,11 @@ struct OpenCompanions: Sendable {
     /// Throws `fileReplaced` when one is no longer the one that is open.
     func requireStill() throws {
         for (path, identity) in companions {
-            if let status = FileIdentity.status(of: path), FileIdentity(status) == identity { continue }
+            if let status = FileIdentity.status(of: path) {
+                if FileIdentity(status) == identity { continue }
+            } else if !FileIdentity.isNothingThere {
+                continue
+            }
             throw PenstockError(
                 .fileReplaced,
                 "\(path) was removed or replaced while its database was open, and programs that have the old one and the new one would "

@@ -65,8 +65,9 @@ final class TransactionRunner {
         access.pool.unsafeReentrantWrite { database in
             // Prepared statements must not outlive the connection.
             connection = nil
-            // What lies at their names now is other programs': SQLite would write its own log into their file, and remove theirs.
-            if (try? access.requireFile()) == nil { OpenFile.leaveWriteAheadLog(database, true) }
+            // What lies at their names now is other programs', or may be: SQLite would write its own log into their file, and remove theirs.
+            let isStill = (try? access.requireFile()) != nil && FileIdentity.status(of: access.path) != nil
+            if !isStill { OpenFile.leaveWriteAheadLog(database, true) }
         }
         if access.flusher == nil { return }
         // The last connection puts the write-ahead log away, which one that only reads cannot. GRDB closes the writer's first.
