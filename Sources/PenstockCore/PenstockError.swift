@@ -103,6 +103,8 @@ public struct PenstockError: Error, Sendable, CustomStringConvertible {
     public var receipts: [Receipt] = []
     /// The database's own words, where what was to be written contradicts what is there; `nil`: something else went wrong.
     package var contradiction: String?
+    /// Whether only a store that is opened anew has another answer, whatever others of this code may have: its disk has lost nobody knows what.
+    package var needsReopening = false
 
     /// Makes an error.
     public init(_ code: Code, _ message: String, cause: (any Error)? = nil) {
@@ -121,7 +123,7 @@ public struct PenstockError: Error, Sendable, CustomStringConvertible {
     }
 
     /// Whether the same call may succeed later though nobody does anything about the program or its file.
-    package var mayPass: Bool { isOfStalledStore || code == .storage }
+    package var mayPass: Bool { (isOfStalledStore || code == .storage) && !needsReopening }
 
     /// Tells of what a call of several steps had done when one of them failed: what the error says of nothing is said of that step.
     ///

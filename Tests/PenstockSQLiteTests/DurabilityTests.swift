@@ -175,6 +175,24 @@ import Testing
         try await again.close()
     }
 
+    /// What works with a store for long asks for nothing that is flushed, and is to end as well, with what it has in hand settled.
+    @Test func aLookForLostWorkFindsThatAFlushHasFailed() async throws {
+        let store = try await SQLiteStore.openWithJobs(path, options: disk.options)
+        try await store.put(.text("it"))
+        let lease = try #require(try await store.take().first).lease
+        disk.breakDown()
+        await expect(.outcomeUnknown) { try await store.put(.text("a"), durability: .powerLoss) }
+        disk.breakDown(false)
+        let error = await expect(.storage) { try await store.reclaim() }
+        #expect(error?.needsReopening == true && error?.mayPass == false)
+        #expect(try await store.settle([Settlement(lease, .done)]) == [.settled(.done)])
+        try await store.close()
+
+        let again = try await SQLiteStore.open(path: path, options: disk.options)
+        _ = try await again.reclaim()
+        try await again.close()
+    }
+
     /// The caller has no answer, so what was claimed for it would be nobody's until its lease ends.
     @Test(arguments: [true, false])
     func whatWasClaimedWithAnEnqueueThatIsNotFlushedGoesBackAtOnce(claimsFirst: Bool) async throws {

@@ -5,7 +5,8 @@ extension PenstockStore {
     /// Looks after the whole store as a worker does, for a program that claims for others: it puts lost work back in line, forgets what
     /// retention lets go, and fires the schedules of queues that nobody works. Returns when the task is cancelled.
     ///
-    /// - Throws: `fileReplaced`: another file has the store's name, or none, and no call here can see it.
+    /// - Throws: `fileReplaced`: another file has the store's name, or none, and no call here can see it; `storage` when its disk has failed
+    ///   to keep what was written, and only a store that is opened anew can be relied on.
     package func keepUp() async throws {
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { await Upkeep(handle: handle).run(until: Latch()) }
@@ -22,12 +23,12 @@ extension PenstockStore {
         try await look("whether the store is there") { _ = try await handle.storage.storeMove() }
     }
 
-    /// Looks every five seconds until the task is cancelled, or another file has the store's name.
+    /// Looks every five seconds until the task is cancelled, or no later look of this process can find more.
     private func look(_ purpose: String, _ look: () async throws -> Void) async throws {
         repeat {
             do {
                 try await look()
-            } catch let error as PenstockError where error.code == .fileReplaced {
+            } catch let error as PenstockError where error.code == .fileReplaced || error.needsReopening {
                 throw error
             } catch {
                 // The look was cut short, and none comes after it.

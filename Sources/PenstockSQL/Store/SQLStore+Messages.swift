@@ -79,6 +79,8 @@ extension SQLStore {
     /// worker's lock, and otherwise when their lease has ended on the boot clock. Many messages are put back in steps, each a
     /// transaction of its own, so that others get their turn. What tasks of workflows have left to be told is told for a tenth of a
     /// second, and by the next call from there on.
+    ///
+    /// All that works with a store for long makes this call, so it is refused once a flush has failed. What runs can still be settled.
     public func reclaim() async throws -> Reclaimed {
         var reclaimed = Reclaimed()
         let cascadeEnd = core.time.boot + Reclaiming.cascadeTimeMax
@@ -87,10 +89,14 @@ extension SQLStore {
                 weight: Reclaiming.stepCount, duringMove: .draining,
                 check: { [core] connection, now in
                     try core.requireStill()
+                    try core.requireFlushes()
                     return try Reclaiming.check(
                         connection, at: core.time.boot, now, core.locks, core.suspension, core.leaseHorizon)
                 },
-                { [core] transaction in try Reclaiming.perform(core.locks, core.suspension, in: transaction) })
+                { [core] transaction in
+                    try core.requireFlushes()
+                    return try Reclaiming.perform(core.locks, core.suspension, in: transaction)
+                })
             reclaimed.fromDeadWorkers += step.reclaimed.fromDeadWorkers
             reclaimed.fromExpiredLeases += step.reclaimed.fromExpiredLeases
             if step.hasMore || step.hasCascade && cascadeEnd.left(at: core.time.boot) != nil { continue }

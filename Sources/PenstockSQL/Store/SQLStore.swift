@@ -28,6 +28,8 @@ public struct SQLStoreCore: Sendable {
     package let afterStep: (@Sendable () async throws -> Void)?
     /// Throws when what was opened is no longer there.
     package let requireStill: @Sendable () throws -> Void
+    /// Throws when nothing more can be called durable before the store is opened anew.
+    package let requireFlushes: @Sendable () throws -> Void
     /// Gives room that has come free back to the system, a step at a time; says whether there is more. `nil`: the engine sees to it.
     package let giveBack: (@Sendable (Connection) throws -> Bool)?
     /// About how many rows such a step is worth.
@@ -45,6 +47,7 @@ public struct SQLStoreCore: Sendable {
         writer: GroupWriter, worker: WorkerIdentity, locks: any WorkerLocks, suspension: MachineSuspension,
         time: any TimeSource, random: any RandomSource, wakeups: Wakeups, doorbell: Doorbell? = nil,
         afterStep: (@Sendable () async throws -> Void)? = nil, requireStill: @escaping @Sendable () throws -> Void,
+        requireFlushes: @escaping @Sendable () throws -> Void = {},
         giveBack: (@Sendable (Connection) throws -> Bool)? = nil, read: @escaping Snapshots.Read
     ) {
         self.writer = writer
@@ -57,6 +60,7 @@ public struct SQLStoreCore: Sendable {
         self.doorbell = doorbell
         self.afterStep = afterStep
         self.requireStill = requireStill
+        self.requireFlushes = requireFlushes
         self.giveBack = giveBack
         snapshots = Snapshots(time: time) { body in
             try writer.refuseClosed()

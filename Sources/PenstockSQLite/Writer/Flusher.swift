@@ -128,10 +128,12 @@ final class Flusher: Sendable {
     /// Why nothing more can be put on the disk, once a flush has failed. To be asked before the work is done.
     var refusal: PenstockError? {
         guard let failure = state.withLock({ $0.failure }) else { return nil }
-        return PenstockError(
+        var refusal = PenstockError(
             .storage,
-            "The disk of \(path) has reported an error; nothing was done. Close the store, see to the disk, and open it "
-                + "again.", cause: failure)
+            "The disk of \(path) has reported an error, and may have lost what was written before; nothing was done. See to the disk, and "
+                + "open the store again, or start its program anew.", cause: failure)
+        refusal.needsReopening = true
+        return refusal
     }
 
     /// The operating system's flush.

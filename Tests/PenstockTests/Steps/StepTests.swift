@@ -62,6 +62,20 @@ import Testing
         #expect(try await the.store.journal(of: receipt.sequence).steps.map(\.name.text) == ["s", "s#2", "s#3"])
     }
 
+    /// The handler would wait for as long as its lease is extended.
+    @Test func aStepThatNoLaterTryCanRecordEndsAtOnce() async throws {
+        let queue = try await the.queue()
+        try await queue.enqueue(1)
+        var failure = PenstockError(.storage, "The disk has reported an error.")
+        failure.needsReopening = true
+        the.calls.fail(every: [.record], with: failure)
+        try await the.drain(queue) { delivery in
+            let code = await the.code { try await delivery.step("charge") {} }
+            #expect(code == .storage)
+        }
+        #expect(the.calls.calls(of: .record).count == 1)
+    }
+
     @Test(arguments: ["", "a#2", " a", String(repeating: "a", count: Limits.givenStepNameBytesMax + 1)])
     func aNameThatCannotBeIsRefusedBeforeTheStepIsTaken(name: String) async throws {
         let queue = try await the.queue()

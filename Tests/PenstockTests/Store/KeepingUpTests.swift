@@ -12,10 +12,24 @@ import Testing
     /// Clients that claim look for lost work more often than the program does, and shut the gate for half a second each time.
     @Test func aStoreThatIsGoneIsSeenWhileOthersLook() async throws {
         let the = Fixture()
+        try await the.store.reclaimIfDue()
+        let error = await endOfKeepingUp(the, with: PenstockError(.fileReplaced, "Another file has its name."))
+        #expect(error?.code == .fileReplaced)
+    }
+
+    /// Its supervisor opens it anew.
+    @Test func aStoreWhoseDiskKeepsNothingEndsTheProgram() async throws {
+        var failure = PenstockError(.storage, "The disk has reported an error.")
+        failure.needsReopening = true
+        let error = await endOfKeepingUp(Fixture(), with: failure)
+        #expect(error?.code == .storage)
+    }
+
+    /// With what a program that looks after the store ends, once each look fails with `failure`; `nil`: it goes on.
+    private func endOfKeepingUp(_ the: Fixture, with failure: PenstockError) async -> PenstockError? {
         let (store, time) = (the.store, the.time)
-        try await store.reclaimIfDue()
-        the.calls.fail(every: [.reclaim], with: PenstockError(.fileReplaced, "Another file has its name."))
-        let error = await #expect(throws: PenstockError.self) {
+        the.calls.fail(every: [.reclaim], with: failure)
+        return await #expect(throws: PenstockError.self) {
             try await withThrowingTaskGroup(of: Void.self) { group in
                 defer { group.cancelAll() }
                 group.addTask { try await store.keepUp() }
@@ -24,7 +38,6 @@ import Testing
                 try await group.next()
             }
         }
-        #expect(error?.code == .fileReplaced)
     }
 
     @Test func aLookThatFailsIsToldOf() async throws {

@@ -102,6 +102,17 @@ import Testing
         #expect(error?.code == code)
     }
 
+    /// Its supervisor starts it again, and it opens the store anew.
+    @Test func aWorkerEndsForADiskThatKeepsNothing() async throws {
+        let queue = try await the.queue()
+        try await queue.enqueue(1)
+        var failure = PenstockError(.storage, "The disk has reported an error.")
+        failure.needsReopening = true
+        the.calls.fail(every: [.reclaim], with: failure)
+        let error = await #expect(throws: PenstockError.self) { try await Worker(queue) { _ in }.run() }
+        #expect(error?.code == .storage)
+    }
+
     @Test func aWorkerThatIsCancelledDoesNotWaitForTheStore() async throws {
         let queue = try await the.queue()
         let receipt = try await queue.enqueue(1)
