@@ -99,6 +99,34 @@ import Testing
         try await store.close()
     }
 
+    /// Each of these grows with the keys or groups of a queue, of which it may have millions and no message.
+    @Test(arguments: [
+        "unique_period (queue_id, unique_key, sequence, until) SELECT 1, number, 1, 9999999999999999",
+        "permit (queue_id, group_key, sequence) SELECT 1, number % 7, number",
+        "group_rate (queue_id, group_key, tat) SELECT 1, number, 0",
+        "share (queue_id, priority, group_key, next_turn, again_turn) SELECT 1, number % 3, number, 1, 1",
+        "weight (queue_id, group_key, weight) SELECT 1, number, 2",
+    ])
+    func keysAndGroupsGoInSteps(rows: String) async throws {
+        let table = "penstock_" + rows.prefix { $0 != " " }
+        let left = Mutex<[Int]>([])
+        let store = try await harness.openStore(afterStep: { [path] in
+            let count = try await ForeignProgram(path).number("SELECT count(*) FROM \(table)")
+            left.withLock { $0.append(count) }
+        })
+        try await store.configure(.jobs, .create(QueuePolicy(), ifAbsent: false))
+        try await ForeignProgram(path).run(
+            """
+            WITH RECURSIVE numbers(number) AS (
+                SELECT 1 UNION ALL SELECT number + 1 FROM numbers WHERE number < 25000)
+            INSERT INTO penstock_\(rows) FROM numbers
+            """)
+        try await store.configure(.jobs, .delete(force: false))
+        #expect(left.withLock { $0 } == [25_000, 15_000, 5000])
+        #expect(try await ForeignProgram(path).number("SELECT count(*) FROM \(table)") == 0)
+        try await store.close()
+    }
+
     /// One rule of eight, as each queue that goes costs a flush, and none that leaves much of the same.
     private static let someRules: [ConformanceCase] = ConformanceCase.all.enumerated().filter { $0.offset % 8 == 1 }
         .map(\.element)

@@ -6,6 +6,9 @@ import PenstockCore
 /// line. So no message can come between two steps and be deleted with the others. A deletion that has begun ends by
 /// being finished, by this process or, after its death, by another call.
 enum Deleting {
+    /// Rows of keys and groups that a step deletes at most, once no message is left.
+    private static let rowsMax = 10_000
+
     /// What a step has come to.
     enum Step: Sendable {
         case goesOn
@@ -54,7 +57,7 @@ enum Deleting {
             try takeOutOfLine(first...last, priorities, account, in: transaction)
             try forgetTraces(of: MessageSet(inOrder: messages.map(\.0)), in: transaction)
         }
-        guard messages.count < limit else { return .goesOn }
+        guard messages.count < limit, try deleteKeysAndGroups(of: account, in: transaction) else { return .goesOn }
         // What is in line and not in the log, which only a change by hand leaves.
         for query in leftovers { try connection.run(query, .integer(account.id)) }
         try transaction.writeDown()
@@ -89,6 +92,20 @@ enum Deleting {
         }
         try connection.run(deleteKeys, id, first, last)
         try connection.run(deleteExpiries, id, first, last)
+    }
+
+    /// Removes what the queue knows of keys and groups, of which there may be millions where it has few messages, or none: up to
+    /// ``rowsMax`` rows.
+    ///
+    /// - Returns: whether none is left.
+    private static func deleteKeysAndGroups(of account: QueueAccount, in transaction: Transaction) throws -> Bool {
+        var left = rowsMax
+        for query in keysAndGroups {
+            try transaction.connection.run(query, .integer(account.id), .integer(Int64(left)))
+            left -= try transaction.connection.changesCount()
+            if left <= 0 { return false }
+        }
+        return true
     }
 
     /// Removes what messages have left behind. Tasks that wait for one of these are told that it is gone.
@@ -163,9 +180,19 @@ enum Deleting {
         Query("DELETE FROM penstock_\(table) WHERE +queue_id = ?1 AND sequence BETWEEN ?2 AND ?3")
     }
     // Last the groups that are to be looked at: to resume one adds it.
+    private static let keysAndGroups = [
+        ("unique_period", "unique_key"), ("permit", "group_key, sequence"), ("group_rate", "group_key"),
+        ("share", "priority, group_key"), ("weight", "group_key"), ("group_pause", "group_key"),
+        ("regroup", "group_key"),
+    ].map { table, key in
+        Query(
+            """
+            DELETE FROM penstock_\(table) WHERE queue_id = ?1 AND (\(key)) IN (
+                SELECT \(key) FROM penstock_\(table) WHERE queue_id = ?1 LIMIT ?2)
+            """)
+    }
     private static let leftovers = [
-        "ready", "scheduled", "pending", "blocked", "lease", "outcome", "unique", "permit", "group_pause", "regroup",
-        "expiry", "unique_period", "rate", "group_rate", "fair", "share", "weight",
+        "ready", "scheduled", "pending", "blocked", "lease", "outcome", "unique", "expiry", "rate", "fair",
     ].map { table in Query("DELETE FROM penstock_\(table) WHERE queue_id = ?1") }
     private static let deleteQueue = Query("DELETE FROM penstock_queue WHERE id = ?1")
 }
