@@ -19,7 +19,10 @@ struct LatencyWindow: Sendable {
         if let last = counts.last, second < last.second || latency.since(last.latency) == nil { counts = [] }
         while counts.count > 1, counts[1].second <= second - Self.seconds { counts.removeFirst() }
         let recent = counts.first.flatMap { latency.since($0.latency) } ?? QueueLatency()
-        if counts.last.map({ second - $0.second >= Self.stepSeconds }) ?? true { counts.append((second, latency)) }
+        guard counts.last.map({ second - $0.second >= Self.stepSeconds }) ?? true else { return recent }
+        // While nothing is counted all of them are one in memory.
+        let kept = counts.last.flatMap { $0.latency == latency ? $0.latency : nil } ?? latency
+        counts.append((second, kept))
         return recent
     }
 }

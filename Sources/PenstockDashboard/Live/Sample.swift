@@ -24,6 +24,14 @@ struct Sample: Equatable, Sendable {
         waitHigh = Float(waits.high / .milliseconds(1))
     }
 
+    /// Numbers that are not there are the same.
+    static func == (left: Sample, right: Sample) -> Bool {
+        left.waiting == right.waiting && left.leased == right.leased && left.dead == right.dead
+            && left.enqueued == right.enqueued && left.done == right.done && left.failed == right.failed
+            && left.waitMedian.bitPattern == right.waitMedian.bitPattern
+            && left.waitHigh.bitPattern == right.waitHigh.bitPattern
+    }
+
     /// The numbers of all `queues` together.
     init(allOf queues: [QueueStatus], recent: QueueLatency = QueueLatency()) {
         var (depths, totals) = (Depths(), Totals())
@@ -36,68 +44,6 @@ struct Sample: Equatable, Sendable {
             totals.retried = totals.retried &+ queue.totals.retried &+ queue.totals.dead &+ queue.totals.reclaimed
         }
         self.init(depths, totals, recent: recent)
-    }
-}
-
-/// The last samples, one for each step of time: what is older than the ring is long goes.
-struct Ring: Sendable {
-    let stepSeconds: Int64
-    let countMax: Int
-    /// What was seen, and when, in seconds: a step that has only begun is shorter than the others.
-    private typealias Look = (sample: Sample, time: Double)
-
-    /// The oldest first; `nil`: nobody looked in that step.
-    private var looks: [Look?] = []
-    private var lastStep: Int64 = .min
-
-    init(stepSeconds: Int64, countMax: Int) {
-        self.stepSeconds = stepSeconds
-        self.countMax = countMax
-    }
-
-    /// Takes what was seen at that moment. Of several in one step the last one stays.
-    mutating func record(_ sample: Sample, at now: Timestamp) {
-        let step = now.microseconds / (stepSeconds * 1_000_000)
-        let look = (sample, Double(now.microseconds) / 1_000_000)
-        if step == lastStep, !looks.isEmpty {
-            looks[looks.count - 1] = look
-            return
-        }
-        // After a clock was set back, or so far ahead that nothing of the ring is left, it begins anew.
-        if step < lastStep || looks.isEmpty || step - lastStep >= Int64(countMax) {
-            looks = []
-        } else {
-            looks += [Look?](repeating: nil, count: Int(step - lastStep) - 1)
-        }
-        looks.append(look)
-        if looks.count > countMax { looks.removeFirst(looks.count - countMax) }
-        lastStep = step
-    }
-
-    /// How many messages in a second a number has grown by, from step to step.
-    func rates(_ number: KeyPath<Sample, UInt32>) -> [Double?] {
-        looks.indices.map { index in
-            guard index > 0, let now = looks[index], let before = looks[index - 1] else { return nil }
-            // A queue that was removed and made again begins at zero, and has not done four thousand million at once.
-            let grown = now.sample[keyPath: number] &- before.sample[keyPath: number]
-            let seconds = now.time - before.time
-            // A step that has only begun says little.
-            if index == looks.count - 1, seconds < Double(stepSeconds) / 2 { return nil }
-            return grown > UInt32.max / 2 || seconds <= 0 ? nil : Double(grown) / seconds
-        }
-    }
-
-    /// A number, from step to step.
-    func values(_ number: KeyPath<Sample, UInt32>) -> [Double?] {
-        looks.map { $0.map { Double($0.sample[keyPath: number]) } }
-    }
-
-    /// A number that is not always there, from step to step.
-    func values(_ number: KeyPath<Sample, Float>) -> [Double?] {
-        looks.map { look in
-            guard let value = look?.sample[keyPath: number], !value.isNaN else { return nil }
-            return Double(value)
-        }
     }
 }
 

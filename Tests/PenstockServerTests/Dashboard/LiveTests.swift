@@ -16,44 +16,6 @@ import Testing
             name: try QueueName(name), policy: QueuePolicy(), isPaused: false, depths: depths, totals: totals)
     }
 
-    private static func sample(_ waiting: Int, _ enqueued: Int) throws -> Sample {
-        let queue = try queue("q", ready: waiting, enqueued: enqueued)
-        return Sample(queue.depths, queue.totals)
-    }
-
-    private static func second(_ second: Int64) -> Timestamp { Timestamp(microseconds: second * 1_000_000) }
-
-    @Test func aRingKeepsTheLastStepsAndItsGaps() throws {
-        var ring = Ring(stepSeconds: 5, countMax: 4)
-        ring.record(try Self.sample(1, 10), at: Self.second(100))
-        ring.record(try Self.sample(2, 20), at: Self.second(104))
-        ring.record(try Self.sample(3, 45), at: Self.second(105))
-        ring.record(try Self.sample(4, 45), at: Self.second(116))
-        #expect(ring.values(\.waiting) == [2, 3, nil, 4])
-        #expect(ring.rates(\.enqueued) == [nil, 25, nil, nil], "over the time that lies between two looks")
-        ring.record(try Self.sample(5, 55), at: Self.second(120))
-        #expect(ring.values(\.waiting) == [3, nil, 4, 5])
-        #expect(ring.rates(\.enqueued) == [nil, nil, nil, 2.5])
-        ring.record(try Self.sample(5, 56), at: Self.second(125))
-        ring.record(try Self.sample(5, 73), at: Self.second(129))
-        ring.record(try Self.sample(5, 73), at: Self.second(130))
-        #expect(ring.rates(\.enqueued).suffix(2) == [2, nil], "A step that has only begun says nothing yet.")
-        // A clock that was set back, and a pause longer than the ring, begin it anew.
-        ring.record(try Self.sample(6, 55), at: Self.second(90))
-        #expect(ring.values(\.waiting) == [6])
-        ring.record(try Self.sample(7, 55), at: Self.second(9000))
-        #expect(ring.values(\.waiting) == [7])
-    }
-
-    @Test func numbersThatHaveGrownBeyond32BitsGiveTheirDifference() throws {
-        var ring = Ring(stepSeconds: 1, countMax: 4)
-        ring.record(try Self.sample(0, Int(UInt32.max) - 1), at: Self.second(1))
-        ring.record(try Self.sample(0, Int(UInt32.max) + 8), at: Self.second(2))
-        // Made anew: its totals are lower, and no rate is told.
-        ring.record(try Self.sample(0, 0), at: Self.second(3))
-        #expect(ring.rates(\.enqueued) == [nil, 9, nil])
-    }
-
     /// The file's counts only grow; a page tells of the last minute.
     @Test func latenciesAreThoseOfTheLastMinute() throws {
         let live = Live()
