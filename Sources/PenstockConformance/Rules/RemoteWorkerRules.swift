@@ -12,6 +12,7 @@ enum RemoteWorkerRules {
         "is listed while it holds something, and for a minute": isListed,
         "is alive while a lease of it lasts, and for a minute, whoever looks": isAlive,
         "is alive while it asks for messages, also when there are none": asks,
+        "is not alive that asked last before the wall clock was set back": clockIsSetBack,
         "one of that name is one worker, and another name another": names,
     ]
 
@@ -164,6 +165,20 @@ enum RemoteWorkerRules {
         #expect(try await standing() == [false])
         _ = try await server.reclaim()
         #expect(try await standing() == [])
+    }
+
+    static func clockIsSetBack(_ bench: Bench) async throws {
+        let server = try await bench.open(.steady())
+        try await server.put((1...2).map { .text("\($0)") })
+        func standing() async throws -> [Bool?] { try await server.status(of: nil).workers.map(\.isAlive) }
+        let right = bench.time.now
+        bench.time.set(wall: right + .seconds(3600))
+        _ = try await server.give(.done, for: server.take(for: .phone))
+        #expect(try await standing() == [true])
+        bench.time.set(wall: right)
+        #expect(try await standing() == [false])
+        _ = try await server.give(.done, for: server.take(for: .phone))
+        #expect(try await standing() == [true])
     }
 
     static func names(_ bench: Bench) async throws {

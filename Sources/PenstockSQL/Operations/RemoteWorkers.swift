@@ -50,9 +50,10 @@ enum RemoteWorkers {
         try known(name, connection)?.isOld(at: now, offset(boot, now)) ?? false
     }
 
-    /// Whether it is a remote worker that has not asked for messages for a while.
+    /// Whether it is a remote worker that has not asked for messages for a while. One that asked last when the wall clock was ahead may be gone
+    /// since long, and one that is there asks again soon.
     static func isSilent(_ worker: WorkerRow, at now: Timestamp) -> Bool {
-        worker.seenAt.map { $0 <= now - keptFor } ?? false
+        worker.seenAt.map { $0 <= now - keptFor || $0 >= now + keptFor } ?? false
     }
 
     /// By remote worker, when the last of its leases ends, on the clock of `boot` also where nobody has moved it there yet.

@@ -45,7 +45,9 @@ extension MemoryState {
     /// lease that has not ended.
     func isThere(_ id: Int64, at moment: Moment) -> Bool {
         guard let worker = workers[id], worker.isAlive else { return false }
-        guard let remote = worker.remote, remote.seenAt <= moment.now - .seconds(60) else { return true }
+        guard let remote = worker.remote,
+            remote.seenAt <= moment.now - .seconds(60) || remote.seenAt >= moment.now + .seconds(60)
+        else { return true }
         let shift = remote.clock == moment.boot.bootID ? 0 : moment.wallOffset - remote.wallOffset
         return messages.values.contains { message in
             guard let hold = message.hold, hold.worker == id else { return false }
