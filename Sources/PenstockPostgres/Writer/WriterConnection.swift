@@ -11,8 +11,8 @@ final class WriterConnection {
     /// Gives numbers of rows: two processes of one seed must not have one row.
     let numbers = SystemRandom()
     private var backoff: Backoff
-    /// The rows of lost connections of this process in `penstock_writer`.
-    private var lostRows: [Int64] = []
+    /// What lost connections of this process have in `penstock_writer`.
+    private var lost = LostRows()
     private var lostAt: ContinuousClock.Instant?
     /// Called with each new connection.
     private let connects: () -> Void
@@ -51,7 +51,7 @@ final class WriterConnection {
     func disconnect() {
         if let session {
             sessions.abandon(session.server)
-            lostRows += session.rows
+            lost.add(session.rows)
         }
         session = nil
         lostAt = lostAt ?? .now
@@ -99,7 +99,8 @@ final class WriterConnection {
     func end() {
         if let session, !session.server.isLost {
             session.server.deadline = .now + .seconds(2)
-            for row in lostRows + session.rows { try? CommitMark.remove(row, session.connection) }
+            // There may be time for some of them alone.
+            for row in session.rows + lost.rows { try? CommitMark.remove(row, session.connection) }
         }
         session = nil
     }
