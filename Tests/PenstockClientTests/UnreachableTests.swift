@@ -81,6 +81,34 @@ import Testing
         #expect(!error.message.contains("http://"))
     }
 
+    /// The system's list of authorities is read once by a client of HTTP: one that is new there would not be known for as long as it lives.
+    @Test func whomTheSystemTrustsIsReadAnewForACertificateThatIsNotTrusted() async throws {
+        let server = try await ScriptedServer.start { _ in ScriptedServer.greeting }
+        let connection = try ServerConnection(try ServerURL(server.url), token: nil, renewalInterval: .zero)
+        let first = connection.clients
+        connection.hear(IOError(errnoCode: ECONNREFUSED, reason: "connect"), of: first)
+        #expect(connection.clients === first)
+        connection.hear(NIOSSLKindOfError(description: "unableToValidateCertificate"), of: first)
+        let second = connection.clients
+        #expect(second !== first)
+        // Of several that failed at once.
+        connection.hear(NIOSSLKindOfError(description: "unableToValidateCertificate"), of: first)
+        #expect(connection.clients === second)
+        let follower = RingFollower(connection, time: SystemTime(), random: SeededRandom(seed: 1))
+        _ = try await follower.greet(within: .seconds(60))
+        await connection.close()
+        try await server.stop()
+    }
+
+    @Test func whomTheSystemTrustsIsNotReadAtEachTry() async throws {
+        let connection = try ServerConnection(
+            try ServerURL("https://mill.example"), token: nil, renewalInterval: .seconds(3600))
+        let first = connection.clients
+        connection.hear(NIOSSLKindOfError(description: "unableToValidateCertificate"), of: first)
+        #expect(connection.clients === first)
+        await connection.close()
+    }
+
     private struct NIOSSLKindOfError: Error, CustomStringConvertible {
         let description: String
     }

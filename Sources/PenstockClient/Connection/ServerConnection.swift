@@ -11,12 +11,7 @@ final class ServerConnection: Sendable {
     static let callPath = "/v1/store"
     static let ringPath = "/v1/store/rings"
     static let callTime = TimeAmount.seconds(60)
-    /// How long the system may take to make a connection.
-    private static let connectTime = TimeAmount.seconds(5)
-    /// Connections are let go earlier than by the server, so that no request meets one that is just being closed.
-    private static let idleTime = TimeAmount.seconds(30)
-    /// Calls that are under way at once. Each wait for a ring has a connection as well, in a pool of its own: calls never wait
-    /// behind those.
+    /// Calls that are under way at once.
     private static let connectionCountMax = 1024
     /// Bytes of an answer: those of the largest claims, and a quarter for what else goes with their messages, such as the keys of
     /// groups and the names of tasks.
@@ -24,16 +19,18 @@ final class ServerConnection: Sendable {
 
     let url: ServerURL
     private let token: String?
-    private let calls: HTTPClient
-    private let rings: HTTPClient
-    /// Keeps no connections: each call has a new one.
-    private let unpooled: HTTPClient
+    private let current: Mutex<HTTPClients>
+    /// How often the clients are made anew at most.
+    private let renewalInterval: Duration
     private let opened = Mutex<StoreID?>(nil)
 
-    /// - Parameter connectionCountMax: how many calls, and how many waits for rings, are under way at once. Further ones wait.
+    /// - Parameters:
+    ///   - connectionCountMax: how many calls, and how many waits for rings, are under way at once. Further ones wait.
+    ///   - renewalInterval: how often it is looked at most whom the system trusts, while the server's certificate is not trusted.
     /// - Throws: `PenstockError` with code `invalidInput` when that cannot be a token.
     init(
-        _ url: ServerURL, token: String?, connectionCountMax: Int = ServerConnection.connectionCountMax
+        _ url: ServerURL, token: String?, connectionCountMax: Int = ServerConnection.connectionCountMax,
+        renewalInterval: Duration = .seconds(5)
     ) throws(PenstockError) {
         // The client of HTTP would repeat what it does not take, and a token is to be in no log.
         try require(
@@ -41,21 +38,17 @@ final class ServerConnection: Sendable {
             "The token is not on one line, or has other control characters; is there a line feed at its end?")
         self.url = url
         self.token = token
-        var configuration = HTTPClient.Configuration(
-            redirectConfiguration: .disallow, timeout: .init(connect: Self.connectTime),
-            connectionPool: .init(
-                idleTimeout: Self.idleTime, concurrentHTTP1ConnectionsPerHostSoftLimit: connectionCountMax))
-        configuration.httpVersion = .http1Only
-        // Whoever calls decides when to try again.
-        configuration.connectionPool.retryConnectionEstablishment = false
-        calls = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
-        rings = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
-        unpooled = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
+        self.renewalInterval = renewalInterval
+        current = Mutex(HTTPClients(connectionCountMax: connectionCountMax))
     }
 
-    deinit {
-        // A client of HTTP that goes without a word ends the program.
-        Task { [calls, rings, unpooled] in await Self.shutDown(calls, rings, unpooled) }
+    /// The clients that requests go by from now on.
+    var clients: HTTPClients { current.withLock { $0 } }
+
+    /// Hears that a request of `used` could not be sent.
+    func hear(_ error: any Error, of used: HTTPClients) {
+        // Of many requests that fail together one is enough.
+        current.withLock { if $0 === used { $0 = used.next(after: error, interval: renewalInterval) } }
     }
 
     /// Makes a request, and returns what the server answers.
@@ -69,7 +62,10 @@ final class ServerConnection: Sendable {
         to bytes: [UInt8], at path: String, _ purpose: RequestPurpose, within time: TimeAmount,
         onNewConnection: Bool = false
     ) async throws -> [UInt8] {
-        let client = onNewConnection ? unpooled : path == Self.ringPath ? rings : calls
+        let clients = self.clients
+        // They end with the last request that uses them.
+        defer { withExtendedLifetime(clients) {} }
+        let client = onNewConnection ? clients.unpooled : path == Self.ringPath ? clients.rings : clients.calls
         let deadline = NIODeadline.now() + time
         var isLast = false
         while true {
@@ -95,6 +91,7 @@ final class ServerConnection: Sendable {
                         "The connection to the server at \(url) ended before its answer came: nobody knows whether the call took effect.",
                         cause: error)
                 }
+                if !wasSent { hear(error, of: clients) }
                 if !wasSent || isLast || deadline <= .now() { throw ConnectFailure(error).error(at: url, error) }
                 isLast = true
             }
@@ -149,9 +146,5 @@ final class ServerConnection: Sendable {
     /// Hears which store the server has.
     func hasOpened(_ store: StoreID?) { opened.withLock { $0 = $0 ?? store } }
 
-    func close() async { await Self.shutDown(calls, rings, unpooled) }
-
-    private static func shutDown(_ clients: HTTPClient...) async {
-        for client in clients { try? await client.shutdown() }
-    }
+    func close() async { await clients.shutDown() }
 }
