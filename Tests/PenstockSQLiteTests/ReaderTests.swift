@@ -151,6 +151,27 @@ import Testing
         try await SQLiteStore.open(path: folder.file("new.db"), options: .init(migration: .refuse)).close()
     }
 
+    /// A program that follows a log looks ten times a second.
+    @Test func aFileThatNobodyWritesIsOpenedOnce() async throws {
+        try await SQLiteStore.openWithJobs(path).close()
+        let file = try ReadOnlyFile(path, busyMax: .seconds(1), settledSeconds: 0)
+        func count() throws -> Int? { try file.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM penstock_log") } }
+        let first = try #require(file.still.kept)
+        for _ in 1...3 { #expect(try count() == 0) }
+        #expect(file.still.kept === first)
+        let store = try await SQLiteStore.open(path: path)
+        try await store.put(.text("it"))
+        try await store.close()
+        #expect(try count() == 1)
+        #expect(file.still.kept !== first && file.still.kept != nil)
+        try file.close()
+        #expect(file.still.kept == nil)
+        // One that was written to a moment ago may change again, and look the same.
+        let fresh = try ReadOnlyFile(path, busyMax: .seconds(1), settledSeconds: 1_000_000)
+        #expect(fresh.still.kept == nil)
+        try fresh.close()
+    }
+
     @Test func otherFilesAreRefusedAsForWriting() async throws {
         await expect(.notFound) { try await SQLiteReader.open(path: path) }
         await expect(.notADatabase) { try await SQLiteReader.open(path: folder.path) }

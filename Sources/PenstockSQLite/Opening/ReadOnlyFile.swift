@@ -12,8 +12,8 @@ import Synchronization
 /// - While there is one, some program may be writing. An ordinary connection reads beside it, also when it may write to
 ///   none of the files, and is kept for the next reading.
 /// - Without one no program has the file open in a way that could change it, and all that was written is in the file
-///   itself. It is opened as one that does not change (`immutable`), and for one reading only: afterwards it is asked
-///   whether any program has begun to write meanwhile, and then it is read again.
+///   itself. It is opened as one that does not change (`immutable`), and stays open while it has not (``StillConnection``):
+///   after each reading it is asked whether any program has begun to write meanwhile, and then it is read again.
 ///
 /// A program that finds the disk full as it opens the file leaves a `-shm` behind that is too small, and an empty log. No ordinary connection
 /// can be had beside these before there is room, and the file is read in the second way.
@@ -34,15 +34,23 @@ final class ReadOnlyFile: Sendable {
     /// The file that was there at the beginning. Another one of its name is not read.
     private let identity: FileIdentity
     private let tables = KnownTables()
+    /// While nobody writes.
+    let still: StillConnection
     private let state = Mutex(State.idle)
 
     /// Looks at the file at `path`, which is resolved.
     ///
-    /// - Parameter refuse: throws when the file cannot be used; `nil`: unless it has the tables that reading asks for.
+    /// - Parameters:
+    ///   - settledSeconds: for how long the file must not have been written to, for a connection to be kept while nobody writes.
+    ///   - refuse: throws when the file cannot be used; `nil`: unless it has the tables that reading asks for.
     /// - Throws: `notFound`, `notADatabase`, `newerSchema`, `olderSchema`, `readOnly` when it may not be read, `fileReplaced` when
     ///   another file's write-ahead log lies beside it.
-    init(_ path: String, busyMax: Duration, refuse: (@Sendable (Database) throws -> Void)? = nil) throws {
+    init(
+        _ path: String, busyMax: Duration, settledSeconds: Int = 2,
+        refuse: (@Sendable (Database) throws -> Void)? = nil
+    ) throws {
         self.path = path
+        still = StillConnection(settledSeconds: settledSeconds)
         self.busyMax = busyMax
         self.refuse = refuse ?? { try SchemaMigrator(path: path).refuseUnreadable($0) }
         identity = try FileIdentity(of: path)
@@ -78,7 +86,8 @@ final class ReadOnlyFile: Sendable {
                     if stillness == nil { throw error }
                 }
             }
-            let result = Result { try readStill(body) }
+            guard let looked = stillness else { continue }
+            let result = Result { try readStill(looked, body) }
             if FileStillness(path, besideEmptyLog: isBesideWriters) == stillness { return try result.get() }
         }
         throw PenstockError(.busy, "\(path) was written to at every look; look again.")
@@ -91,6 +100,7 @@ final class ReadOnlyFile: Sendable {
             return state
         }
         if case .open(let connection, _) = old { try connection.close() }
+        try still.close()
     }
 
     private var openConnection: (DatabaseQueue, OpenCompanions)? {
@@ -113,18 +123,21 @@ final class ReadOnlyFile: Sendable {
         // Another thread may have been first, or may have closed the store.
         let companions = OpenCompanions(of: path)
         state.withLock { if case .idle = $0 { $0 = .open(connection, companions) } }
+        try still.letGo()
     }
 
     /// Reads a file that is not written to at this moment.
-    private func readStill<T>(_ body: (Database) throws -> T) throws -> T {
-        let connection = try DatabaseQueue(path: FileStillness.immutable(path), configuration: configuration)
-        let value = try connection.read { database in
-            try refuse(database)
+    private func readStill<T>(_ stillness: FileStillness, _ body: (Database) throws -> T) throws -> T {
+        try still.read(stillness, opening: openStill) { database in
             try tables.look(SQLiteConnection(database), path)
             return try body(database)
         }
-        try connection.close()
-        return value
+    }
+
+    private func openStill() throws -> DatabaseQueue {
+        let connection = try DatabaseQueue(path: FileStillness.immutable(path), configuration: configuration)
+        try connection.read(refuse)
+        return connection
     }
 
     private var configuration: Configuration {
@@ -189,6 +202,9 @@ struct FileStillness: Equatable {
         #endif
         changed = times.flatMap { [Int($0.tv_sec), Int($0.tv_nsec)] }
     }
+
+    /// Whether the file was not written to for so many seconds, as the system's clock has it.
+    func isSettled(for seconds: Int) -> Bool { time(nil) - changed[changed.count - 2] >= seconds }
 
     /// The name by which SQLite opens the file at `path` as one that does not change.
     static func immutable(_ path: String) -> String {
