@@ -3,7 +3,12 @@ package import PenstockCore
 /// The queues' policies, kept in memory between transactions for as long as the store's `policy_version` stays. With them what is
 /// known of depths, which is valid by itself.
 package final class PolicyCache {
-    package init() {}
+    private let now: () -> ContinuousClock.Instant
+
+    /// - Parameter now: the present moment.
+    package init(now: @escaping () -> ContinuousClock.Instant = { .now }) {
+        self.now = now
+    }
 
     private var version: Int64 = -1
     private var rows: [QueueName: QueueRow] = [:]
@@ -22,9 +27,15 @@ package final class PolicyCache {
     package func validate(at version: Int64) {
         if version != self.version {
             forget()
+            // A queue may have come, or gone: of those that come and go numbers would stay for ever.
+            let now = now()
+            wholeLooks = wholeLooks.filter { now - $0.value < Self.trustMax }
             self.version = version
         }
     }
+
+    /// How many queues have looks at all of their line on record.
+    package var wholeLookCount: Int { wholeLooks.count }
 
     /// Forgets everything: after a rollback, or a change in this transaction.
     package func forget() {
@@ -48,10 +59,10 @@ package final class PolicyCache {
 
     /// Whether a claim from that queue goes by where its line of ready messages is said to begin. Now and then one does not, so that what
     /// somebody has put in line by hand is found, or what a mistake has hidden.
-    func trustsLineStart(of id: Int64) -> Bool { wholeLooks[id].map { .now - $0 < Self.trustMax } ?? false }
+    package func trustsLineStart(of id: Int64) -> Bool { wholeLooks[id].map { now() - $0 < Self.trustMax } ?? false }
 
     /// Notes that a claim looks at all of the queue's line.
-    func looksAtWholeLine(of id: Int64) { wholeLooks[id] = .now }
+    package func looksAtWholeLine(of id: Int64) { wholeLooks[id] = now() }
 
     private static let trustMax = Duration.seconds(10)
 
