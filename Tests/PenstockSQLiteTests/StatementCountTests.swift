@@ -137,4 +137,24 @@ import Testing
         #expect(try await store.texts().count == 60)
         try await store.close()
     }
+
+    /// In a store of thousands of queues each would cost some statements while nobody else can write.
+    @Test func aPruningAsksOfTheQueuesThatHaveSomethingAlone() async throws {
+        for number in 1...20 {
+            try await store.configure(QueueName(stored: "idle \(number)"), .create(QueuePolicy(), ifAbsent: false))
+        }
+        _ = statements.take()
+        #expect(try await store.prune(PruneRequest()) == Pruned())
+        let idle = statements.take()
+        #expect(count("FROM penstock_expiry", in: idle) == 1, "One statement for all of them: \(idle)")
+        #expect(count("BEGIN IMMEDIATE", in: idle) == 0, "Nobody waits for it: \(idle)")
+        for number in 1...5 { try await store.put(.text("\(number)")) }
+        for _ in 1...5 { try await store.work(.done) }
+        _ = statements.take()
+        #expect(try await store.prune(PruneRequest()) == Pruned(messages: 2), "Three are kept.")
+        let ran = statements.take()
+        let looks = ["FROM penstock_expiry WHERE queue_id", "DELETE FROM penstock_unique_period"]
+        #expect(looks.map { count($0, in: ran) } == [1, 1], "\(ran)")
+        try await store.close()
+    }
 }

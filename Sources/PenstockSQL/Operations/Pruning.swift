@@ -13,20 +13,26 @@ enum Pruning {
     }
 
     /// One step: forgets up to `request.limit` messages, from where another one has stopped.
+    ///
+    /// - Parameter due: the queues to look at where the request names none: those that ``Prunable`` has found, each of which costs a
+    ///   server several ways within the transaction.
     static func perform(
-        _ request: PruneRequest, from place: RetentionLook.Place?, in transaction: Transaction
+        _ request: PruneRequest, of due: [QueueName], from place: RetentionLook.Place?, in transaction: Transaction
     ) throws -> Step {
         var names: [QueueName]
         if let queue = request.queue {
             try transaction.account(of: queue).refuseArriving(in: transaction)
             names = [queue]
         } else {
-            names = try transaction.connection.all(selectNames) { QueueName(stored: $0.text(0) ?? "") }
+            // Some may have gone since.
+            names = try due.filter { try transaction.exists($0) }
         }
         if let place {
-            names = Array(names.drop { $0 != place.queue })
-        } else if try !endExpired(of: names, in: transaction) {
-            return Step(pruned: Pruned(hasMore: true))
+            names = Array(names.drop { $0 < place.queue })
+        } else {
+            if try !endExpired(of: names, in: transaction) { return Step(pruned: Pruned(hasMore: true)) }
+            // What has expired may have brought tasks of other queues to their end.
+            if request.queue == nil { names = Set(names).union(transaction.queuesWithEnds).sorted() }
         }
         let limit = min(request.limit, stepMax)
         var left = limit
@@ -138,7 +144,6 @@ enum Pruning {
         return Array(found.values.sorted { $0.sequence < $1.sequence }.prefix(limit))
     }
 
-    private static let selectNames = Query("SELECT name FROM penstock_queue ORDER BY name")
     private static let readKept = Query("SELECT kept FROM penstock_depth WHERE queue_id = ?1")
     private static let selectFirst = Query(
         """

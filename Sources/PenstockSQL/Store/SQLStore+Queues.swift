@@ -67,19 +67,32 @@ extension SQLStore {
     }
 
     /// Forgets ended messages beyond their queue's retention: one small step. When it is the last one, the pages that
-    /// have come free are given back to the file system, also in small steps.
+    /// have come free are given back to the file system, also in small steps. Where no queue has anything to forget that is one
+    /// reading, and no transaction.
     public func prune(_ request: PruneRequest) async throws -> Pruned {
         try request.validate()
         let limit = min(request.limit, Pruning.stepMax)
         var pruned = Pruned()
         var place: RetentionLook.Place?
+        let now = core.time.now
+        let due: [QueueName]
+        if let queue = request.queue {
+            due = [queue]
+        } else {
+            due = try await core.read { try Prunable.queues(for: request, at: now, $0) }
+        }
         // More than one transaction only when many tasks are passed over.
         repeat {
             var rest = request
             rest.limit = limit - pruned.messages
-            let step = try await core.writer.perform(weight: limit * 4) { [rest, place] transaction in
-                try Pruning.perform(rest, from: place, in: transaction)
-            }
+            let step = try await core.writer.perform(
+                weight: limit * 4,
+                check: { connection, _ -> Pruning.Step? in
+                    // A store that was left says so.
+                    guard due.isEmpty, try Departure.read(connection) == nil else { return nil }
+                    return Pruning.Step(pruned: Pruned())
+                },
+                { [rest, place] transaction in try Pruning.perform(rest, of: due, from: place, in: transaction) })
             pruned.messages += step.pruned.messages
             pruned.hasMore = step.pruned.hasMore
             place = step.place

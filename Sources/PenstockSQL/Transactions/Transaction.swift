@@ -79,6 +79,11 @@ package final class Transaction {
         try policies.row(named: name, connection) != nil
     }
 
+    /// The queues that have more ended messages than before this transaction.
+    var queuesWithEnds: [QueueName] {
+        accounts.values.filter { $0.change.kept > 0 || $0.change.dead > 0 }.map(\.name)
+    }
+
     /// The next `count` sequence numbers.
     ///
     /// - Returns: the first of them.
