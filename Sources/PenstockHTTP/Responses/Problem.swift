@@ -24,9 +24,11 @@ package struct Problem: Error, HTTPResponseError, Sendable {
 
     /// What `error` is to those for whom `advice` is. A client that is Penstock's own throws it where a command may say it.
     package init(_ error: PenstockError, advice: Advice = .http) {
-        let status = Self.status(of: error.code)
+        // What its store does not allow the server is no matter of a client's, which would look at its own token, and end.
+        let code: PenstockError.Code = error.code == .forbidden ? .unreachable : error.code
+        let status = Self.status(of: code)
         self.init(
-            status, code: error.code.rawValue, advice.instead(of: error.message),
+            status, code: code.rawValue, advice.instead(of: error.message),
             retryAfterSeconds: status == .serviceUnavailable || status == .tooManyRequests ? 1 : nil)
     }
 

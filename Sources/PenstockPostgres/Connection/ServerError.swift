@@ -12,6 +12,8 @@ struct ServerError: Error, CustomStringConvertible {
     var statement: String?
     /// Whether the connection is of no use any more.
     var isLost = false
+    /// Whether it met a process that had the store open already, and connected once more.
+    var isOfOpenStore = false
 
     /// The letters of a server that can only be read: a standby, or one with that setting.
     static let readOnlyTransaction = "25006"

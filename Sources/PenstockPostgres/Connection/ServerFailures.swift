@@ -16,6 +16,13 @@ enum ServerFailures {
         func failure(_ code: PenstockError.Code, _ message: String) -> PenstockError {
             PenstockError(code, message, cause: error)
         }
+        if error.isOfOpenStore, ["28P01", "28000"].contains(error.state) {
+            // It was let in before: a password is being changed, say, and the next try reads ~/.pgpass again.
+            return failure(
+                .unreachable,
+                "\(place) does not let this user in any more (\(error.message)), and nothing was done; look at the user, PGPASSWORD and "
+                    + "~/.pgpass.")
+        }
         switch (error.errorClass, error.state) {
         case (_, "28P01"), (_, "28000"):
             return failure(

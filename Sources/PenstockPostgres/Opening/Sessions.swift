@@ -28,7 +28,14 @@ final class Sessions: Sendable {
     ///   - waitsForStandbys: whether it may come to wait for them.
     /// - Throws: ``ServerError``.
     func connect(silenceMax: Duration? = nil, waitsForStandbys: Bool = false) throws -> ServerConnection {
-        let server = try Self.connect(to: address, busyMax: busyMax, silenceMax: silenceMax)
+        let server: ServerConnection
+        do {
+            server = try Self.connect(to: address, busyMax: busyMax, silenceMax: silenceMax)
+        } catch let refusal as ServerError {
+            var refusal = refusal
+            refusal.isOfOpenStore = true
+            throw refusal
+        }
         server.deadline = .now + Self.connectMax
         defer { server.deadline = nil }
         let lockClass = waitsForStandbys ? Self.waiterLockClass : Self.lockClass

@@ -71,6 +71,28 @@ struct ConnectionFaultTests {
         try await other.close()
     }
 
+    /// As while a password is changed, or where a standby that was promoted has rules of its own.
+    @Test func aUserThatIsNotLetInAgainGoesOnOnceItIs() async throws {
+        let role = PostgresServer.newName()
+        let admin = try ServerConnection(address)
+        try admin.run("CREATE ROLE \(role) LOGIN SUPERUSER")
+        let own = url.replacing("//penstock@", with: "//\(role)@")
+        var options = PostgresStore.Options()
+        options.busyMax = .seconds(1)
+        let store = try await PostgresStore.open(url: own, options: options)
+        try await store.configure(queue, .create(QueuePolicy(), ifAbsent: true))
+        try admin.run(
+            "ALTER ROLE \(role) NOLOGIN; SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = '\(role)'"
+        )
+        await #expect { try await store.status(of: nil) } throws: { ($0 as? PenstockError)?.code == .unreachable }
+        await #expect { try await enqueue("refused", store) } throws: { ($0 as? PenstockError)?.code == .unreachable }
+        await #expect { try await PostgresStore.open(url: own) } throws: { ($0 as? PenstockError)?.code == .forbidden }
+        try admin.run("ALTER ROLE \(role) LOGIN")
+        #expect(try await enqueue("after", store).state == .ready)
+        #expect(try await store.log(LogQuery(queue: queue, .last(10))).records.count == 1)
+        try await store.close()
+    }
+
     @Test func aStoreIsClosedWhileItsServerIsAway() async throws {
         let servers = try FaultyServers()
         let node = servers.node("a")

@@ -184,6 +184,18 @@ import Testing
         #expect(try Tokens("a \(secret) read").principal(showing: secret)?.name == "a")
     }
 
+    /// Its clients would look at their tokens, and end.
+    @Test func aStoreThatDoesNotAllowTheServerSomethingIsAwayToClients() async throws {
+        let faulty = FaultyStore(TestDatabase().open())
+        try await TestServer.run(store: PenstockStore(faulty)) { server in
+            faulty.fail(every: [.status], with: PenstockError(.forbidden, "The database does not let this user in."))
+            let answer = try await server.request("GET", "/v1/queues")
+            #expect(answer.status == 503)
+            #expect(try answer.json()["code"] as? String == "unreachable")
+            faulty.heal()
+        }
+    }
+
     /// Supervisors may ask for the head alone.
     @Test func healthIsToldWithoutAToken() async throws {
         try await TestServer.run(tokens: try Tokens("a 0123456789abcdef read")) { server in
