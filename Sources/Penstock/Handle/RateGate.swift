@@ -36,6 +36,8 @@ final class RateGate: Sendable {
     }
 
     private func isRecent(_ last: BootTime, at now: BootTime) -> Bool {
-        last.bootID == now.bootID && now.microseconds - last.microseconds < interval.wholeMicroseconds
+        // Where it is a server's clock, one that was set back has less than nothing pass.
+        let passed = now.microseconds - last.microseconds
+        return last.bootID == now.bootID && passed >= 0 && passed < interval.wholeMicroseconds
     }
 }

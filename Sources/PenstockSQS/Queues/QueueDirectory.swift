@@ -153,6 +153,8 @@ final class QueueDirectory: Sendable {
 
     private func isFresh(_ readAt: BootTime) -> Bool {
         let now = time.boot
-        return now.bootID == readAt.bootID && now.microseconds - readAt.microseconds < Self.keptFor.wholeMicroseconds
+        // Where it is a server's clock, one that was set back has less than nothing pass.
+        let passed = now.microseconds - readAt.microseconds
+        return now.bootID == readAt.bootID && passed >= 0 && passed < Self.keptFor.wholeMicroseconds
     }
 }

@@ -130,4 +130,27 @@ import Testing
         time.reboot()
         #expect(pace.tryPass())
     }
+
+    /// The clock of a database's server is wall clock and boot clock in one.
+    private struct ServerTime: TimeSource {
+        let hands: ManualTime
+
+        var now: Timestamp { hands.now }
+        var boot: BootTime { BootTime(bootID: "server", microseconds: hands.now.microseconds) }
+
+        func sleep(until deadline: Timestamp) async throws { try await hands.sleep(until: deadline) }
+    }
+
+    /// Nobody would look for lost work, or prune, before it shows the same time again.
+    @Test func aClockThatIsSetBackKeepsNobodyOut() {
+        let hands = ManualTime()
+        let pace = RateGate(RateGate.pruneInterval, time: ServerTime(hands: hands))
+        #expect(pace.tryPass())
+        hands.set(wall: hands.now - .seconds(1200))
+        #expect(pace.isDue)
+        #expect(pace.tryPass())
+        #expect(!pace.tryPass())
+        hands.advance(by: RateGate.pruneInterval)
+        #expect(pace.tryPass())
+    }
 }
