@@ -137,6 +137,24 @@ struct HostTests {
         try FileManager.default.moveItem(atPath: made, toPath: path)
     }
 
+    /// Fifty processes that start at once put the one aside that has the folders in hand. Without its folder a process hears the server
+    /// by itself for as long as it runs.
+    @Test func foldersThatAnotherProcessHasInHandAreWaitedFor() throws {
+        let first = try HostFolder(of: "first \(UUID())")
+        let lock = open(
+            URL(filePath: first.folder.path).deletingLastPathComponent().path + "/lock", O_RDWR | O_CLOEXEC)
+        defer { close(lock) }
+        #expect(flock(lock, LOCK_EX) == 0)
+        var pauses = 0
+        let second = try HostFolder(of: "second \(UUID())") {
+            pauses += 1
+            if pauses == 1000 { _ = flock(lock, LOCK_UN) }
+        }
+        #expect(pauses >= 1000)
+        second.leave()
+        first.leave()
+    }
+
     @Test func aFolderThatADeadProcessHasLeftIsRemoved() async throws {
         var host = SameHost(server, address)
         let folder = try #require(host?.folder.folder.path)

@@ -18,19 +18,26 @@ package final class HostFolder: Sendable {
     /// The file `store`, open and locked.
     private let descriptor: Int32
 
-    /// How long another process may take to open or to remove a folder. One that is stopped meanwhile is not waited for.
-    private static let patience = Duration.milliseconds(100)
+    /// How often, a millisecond apart, a process asks for the folders as it opens one, while another has them in hand. That takes less
+    /// than a millisecond, unless fifty processes start at once and put each other aside. A process that is stopped meanwhile is not waited
+    /// for any longer.
+    private static let openTriesMax = 3000
+    /// The same as it leaves one. What it cannot remove the next process does.
+    private static let leaveTriesMax = 100
 
     /// Opens the folder of the store that is described by `store`, a text that differs from those of all others.
     ///
+    /// - Parameters:
+    ///   - store: the text.
+    ///   - pause: lets some time pass between two tries.
     /// - Throws: `readOnly` when another user could have prepared it; `storage` when it cannot be made, or is another store's; `busy`
     ///   when another process has it in hand for too long.
-    package init(of store: String) throws {
+    package init(of store: String, pause: () -> Void = { usleep(1000) }) throws {
         let base =
             ProcessInfo.processInfo.environment["XDG_RUNTIME_DIR"].flatMap { $0.hasPrefix("/") ? $0 : nil } ?? "/tmp"
         own = try SharedFolder(private: "\(base)/penstock-\(geteuid())")
         let name = String(Checksum.fnv1a(of: store.utf8), radix: 16)
-        (folder, descriptor) = try Self.alone(in: own) { [own] in
+        (folder, descriptor) = try Self.alone(in: own, triesMax: Self.openTriesMax, pause: pause) { [own] in
             Self.removeLeft(in: own, besides: name)
             let folder = try SharedFolder(private: own.file(name))
             let file = folder.file(Self.fileName)
@@ -50,7 +57,7 @@ package final class HostFolder: Sendable {
 
     /// Leaves the folder, and removes it when no other process has the store open.
     package func leave() {
-        try? Self.alone(in: own) {
+        try? Self.alone(in: own, triesMax: Self.leaveTriesMax, pause: { usleep(1000) }) {
             // The lock of this process becomes one that nobody shares, if nobody does.
             if FileLock.take(descriptor) == 0 { Self.remove(folder.path) { Self.isSame(descriptor, $0) } }
         }
@@ -114,13 +121,18 @@ package final class HostFolder: Sendable {
     }
 
     /// Calls `body` while no other process of the user opens or removes a folder.
-    private static func alone<T>(in own: SharedFolder, _ body: () throws -> T) throws -> T {
+    private static func alone<T>(
+        in own: SharedFolder, triesMax: Int, pause: () -> Void, _ body: () throws -> T
+    ) throws -> T {
         let lock = try own.open(own.file(lockName))
         defer { close(lock) }
-        let end = ContinuousClock.now + patience
+        var tries = 1
         while FileLock.take(lock) != 0 {
-            guard .now < end else { throw PenstockError(.busy, "Another process has the folder \(own.path) in hand.") }
-            usleep(1000)
+            guard tries < triesMax else {
+                throw PenstockError(.busy, "Another process has the folder \(own.path) in hand.")
+            }
+            tries += 1
+            pause()
         }
         return try body()
     }
