@@ -18,6 +18,8 @@ final class PostgresConnection: Connection {
     private var prefetched: [PostgresStatement] = []
     /// Tables that will be written before a statement that is said to come is run.
     fileprivate var toBeWritten: Set<Substring> = []
+    /// How far its looks have come for verdicts said in SQL that nobody asks for any more.
+    var leftVerdicts = LeftVerdicts()
 
     init(_ server: ServerConnection) {
         self.server = server

@@ -19,7 +19,7 @@ enum SaidVerdicts {
         return found.areOpen
     }
 
-    /// Carries out all that are open. To be called where ``areOpen(_:)`` says that there are some.
+    /// Carries out all that are open, and removes some that nobody asks for any more. To be called where ``areOpen(_:)`` says that there are some.
     static func carryOut(_ connection: PostgresConnection, in transaction: Transaction) throws {
         let said = try connection.all(selectOpen, read: Said.init)
         try connection.guarded {
@@ -30,6 +30,7 @@ enum SaidVerdicts {
                 for one in said { try carryOutAlone(one, in: transaction) }
             }
         }
+        try connection.leftVerdicts.carriedOut(said.count, connection)
     }
 
     private static func carryOut(_ said: [Said], in transaction: Transaction) throws {
@@ -73,12 +74,6 @@ enum SaidVerdicts {
         guard let state = state.flatMap(MessageState.init) else { return nil }
         if isLast { try connection.run(delete, .integer(sequence), .integer(token)) }
         return .settled(state)
-    }
-
-    /// Removes rows of verdicts whose workers have not asked for a day.
-    static func removeOld(_ server: ServerConnection) throws {
-        try server.run(
-            "DELETE FROM penstock_verdict WHERE state IS NOT NULL AND said_at < penstock_now() - 86400000000")
     }
 
     /// A row of `penstock_verdict`.

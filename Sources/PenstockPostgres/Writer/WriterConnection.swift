@@ -34,9 +34,10 @@ final class WriterConnection {
         server.deadline = max(deadline, .now + WriterSession.workMax) + WriterSession.grace
         try ServerLife.begin(server)
         try CommitMark.removeOld(server)
-        try SaidVerdicts.removeOld(server)
         connects()
         let session = try WriterSession(server, rows: numbers)
+        // Where verdicts are said no more, the last ones go with those who come.
+        try session.connection.leftVerdicts.look(at: LeftVerdicts.keysMax, session.connection)
         self.session = session
         if let lostAt { stalls.note(since: lostAt) }
         lostAt = nil
