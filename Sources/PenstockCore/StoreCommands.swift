@@ -110,6 +110,9 @@ public struct PruneRequest: Sendable {
     public var retention: Retention?
     /// How many messages at most.
     public var limit: Int
+    /// Whether tasks may be passed over unseen which this process has found within the last hour to be needed by their workflows: somebody
+    /// who prunes each minute need not look at all of them each time. A server is not told.
+    package var passesKept = false
 
     /// Makes a request for one step of up to `limit` messages.
     public init(queue: QueueName? = nil, retention: Retention? = nil, limit: Int = 500) {

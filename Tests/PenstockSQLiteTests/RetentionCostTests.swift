@@ -9,13 +9,14 @@ import Testing
 @Suite(.timeLimit(.minutes(5))) struct RetentionCostTests {
     private let harness = SQLiteHarness()
 
+    private func task(_ name: String, in queue: QueueName) -> NewTask {
+        NewTask(TaskName(stored: name), queue: queue, message: .text(name))
+    }
+
     @Test func oneDeadLetterKeepsTheRest() async throws {
         let store = try await harness.openStore()
         for queue in [QueueName.jobs, .mail] {
             try await store.configure(queue, .create(QueuePolicy(), ifAbsent: true))
-        }
-        func task(_ name: String, in queue: QueueName) -> NewTask {
-            NewTask(TaskName(stored: name), queue: queue, message: .text(name))
         }
         let many = (1...3000).map { task("\($0)", in: .mail) }
         let tasks = many + [task("kept", in: .jobs), task("dead", in: .jobs)]
@@ -32,6 +33,36 @@ import Testing
         }
         #expect(pages < 3000, "Of 3,002 tasks two are asked for: \(pages) pages.")
         #expect(try await store.counts() == [.done: 3001, .dead: 1])
+        try await store.close()
+    }
+
+    /// A worker's process prunes each minute, and dead letters may keep a million tasks for good.
+    @Test func whatIsKeptIsLookedAtOnceAnHour() async throws {
+        let store = try await harness.openStore()
+        let policy = QueuePolicy(retention: Retention(age: .seconds(1)))
+        for queue in [QueueName.jobs, .mail] { try await store.configure(queue, .create(policy, ifAbsent: true)) }
+        let tasks = (1...1000).map { task("\($0)", in: .mail) } + [task("dead", in: .jobs)]
+        _ = try await store.start(NewWorkflow(.flow, tasks: tasks), durability: .processCrash)
+        let others = try await store.take(1000, from: .mail)
+        _ = try await store.settle(others.map { Settlement($0.lease, .done) })
+        try await store.work(.dead(error: "bad"))
+        harness.time.advance(by: .seconds(10))
+        var request = PruneRequest(limit: 10_000)
+        request.passesKept = true
+        var pages: [Int] = []
+        for _ in 1...2 {
+            let count = try await store.pages { [request] in
+                let pruned = try await store.prune(request)
+                #expect(pruned == Pruned())
+            }
+            pages.append(count)
+        }
+        #expect(pages[1] * 5 < pages[0], "\(pages)")
+        _ = try await store.apply(.discard, to: .queue(.jobs, states: [.dead]))
+        #expect(try await store.prune(request) == Pruned())
+        harness.time.advance(by: .seconds(3600))
+        #expect(try await store.prune(request) == Pruned(messages: 1001))
+        #expect(try await store.workflows(WorkflowQuery()).isEmpty)
         try await store.close()
     }
 }

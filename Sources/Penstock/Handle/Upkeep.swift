@@ -40,7 +40,9 @@ struct Upkeep: Sendable {
     func prune() async {
         guard handle.pruneGate.tryPass() else { return }
         do {
-            while try await handle.storage.prune(PruneRequest()).hasMore { try Task.checkCancellation() }
+            var request = PruneRequest()
+            request.passesKept = true
+            while try await handle.storage.prune(request).hasMore { try Task.checkCancellation() }
         } catch is CancellationError {
             // The worker stops, and what is left is for another one.
         } catch let error as PenstockError where error.code == .storeMoved {

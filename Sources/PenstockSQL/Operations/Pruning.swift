@@ -10,14 +10,19 @@ enum Pruning {
         var pruned: Pruned
         /// Where another step goes on, as this one has looked at enough; `nil` when it came to its limit or its end.
         var place: RetentionLook.Place?
+        /// Behind what is kept in the queues that were looked at to their ends.
+        var kept: [RetentionLook.Place] = []
     }
 
     /// One step: forgets up to `request.limit` messages, from where another one has stopped.
     ///
-    /// - Parameter due: the queues to look at where the request names none: those that ``Prunable`` has found, each of which costs a
-    ///   server several ways within the transaction.
+    /// - Parameters:
+    ///   - due: the queues to look at where the request names none: those that ``Prunable`` has found, each of which costs a server
+    ///     several ways within the transaction.
+    ///   - known: where to begin in some of them, behind what is kept.
     static func perform(
-        _ request: PruneRequest, of due: [QueueName], from place: RetentionLook.Place?, in transaction: Transaction
+        _ request: PruneRequest, of due: [QueueName], besides known: [QueueName: RetentionLook.Place],
+        from place: RetentionLook.Place?, in transaction: Transaction
     ) throws -> Step {
         var names: [QueueName]
         if let queue = request.queue {
@@ -38,19 +43,23 @@ enum Pruning {
         var left = limit
         var hasMore = false
         guard let first = names.first else { return Step(pruned: Pruned()) }
-        var look = RetentionLook(at: place ?? RetentionLook.Place(queue: first))
+        var look = RetentionLook(at: place ?? known[first] ?? RetentionLook.Place(queue: first))
+        var kept: [RetentionLook.Place] = []
         for name in names where !hasMore {
             let account = try transaction.account(of: name)
             if try account.isArriving(in: transaction) { continue }
             let retention = request.retention ?? account.policy.retention
-            look.begin(name)
+            look.begin(name, from: known[name])
             if try UniqueKeys.forgetElapsed(of: account, limit: stepMax, in: transaction) { hasMore = true }
             let pruned = try forget(beyond: retention, of: account, limit: left, &look, in: transaction)
             if pruned.hasMore { hasMore = true }
             left -= pruned.messages
-            if look.isSpent, !hasMore { return Step(pruned: Pruned(messages: limit - left), place: look.place) }
+            if look.isSpent, !hasMore {
+                return Step(pruned: Pruned(messages: limit - left), place: look.place, kept: kept)
+            }
+            if !pruned.hasMore, !look.isSpent, let place = look.place.kept(at: transaction.boot) { kept.append(place) }
         }
-        return Step(pruned: Pruned(messages: limit - left, hasMore: hasMore))
+        return Step(pruned: Pruned(messages: limit - left, hasMore: hasMore), kept: kept)
     }
 
     /// Ends messages of these queues that have expired, up to ``Limits/expiryCountMax`` of them. Claims do so for queues that are

@@ -24,6 +24,17 @@ struct RetentionLook {
         /// and then the next pruning takes them. The other answer is asked for again in each.
         var openWorkflows: Set<Int64> = []
         var deadWorkflows: Set<Int64> = []
+        /// When a look that has come here by several of them began at the first row; `nil`: this one did.
+        var beganAt: BootTime?
+
+        /// From where another look may go on for a while, as all rows before it that are left are kept; `nil`: it was at none. Messages
+        /// end with later times, so none comes to lie before it. Those beyond a count do, and are looked at from the first one.
+        func kept(at now: BootTime) -> Place? {
+            if ended.finishedAt == .min, died.finishedAt == .min { return nil }
+            var kept = Place(queue: queue)
+            (kept.ended, kept.died, kept.beganAt) = (ended, died, beganAt ?? now)
+            return kept
+        }
     }
 
     private struct Row {
@@ -60,9 +71,11 @@ struct RetentionLook {
     }
 
     /// Goes on with the next queue.
-    mutating func begin(_ queue: QueueName) {
+    ///
+    /// - Parameter kept: where to begin there; `nil`: with the first row.
+    mutating func begin(_ queue: QueueName, from kept: Place?) {
         guard place.queue != queue else { return }
-        place = Place(queue: queue)
+        place = kept ?? Place(queue: queue)
         // A dead letter that kept others may have gone with the queue before.
         endedWorkflows = [:]
     }

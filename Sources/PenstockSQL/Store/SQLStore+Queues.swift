@@ -81,6 +81,7 @@ extension SQLStore {
         } else {
             due = try await core.read { try Prunable.queues(for: request, at: now, $0) }
         }
+        let known = request.passesKept ? core.keptTasks.places(at: core.time.boot) : [:]
         // More than one transaction only when many tasks are passed over.
         repeat {
             var rest = request
@@ -92,7 +93,10 @@ extension SQLStore {
                     guard due.isEmpty, try Departure.read(connection) == nil else { return nil }
                     return Pruning.Step(pruned: Pruned())
                 },
-                { [rest, place] transaction in try Pruning.perform(rest, of: due, from: place, in: transaction) })
+                { [rest, place] transaction in
+                    try Pruning.perform(rest, of: due, besides: known, from: place, in: transaction)
+                })
+            if request.retention == nil { core.keptTasks.note(step.kept) }
             pruned.messages += step.pruned.messages
             pruned.hasMore = step.pruned.hasMore
             place = step.place

@@ -36,6 +36,7 @@ public struct SQLStoreCore: Sendable {
     package static let giveBackWeight = 1000
     let surveyTime = SurveyTime()
     let leaseHorizon = LeaseHorizon()
+    let keptTasks = KeptTasks()
     let snapshots: Snapshots
     /// What wakes the processes of one machine; `nil`: this machine's processes share no folder.
     let doorbell: Doorbell?

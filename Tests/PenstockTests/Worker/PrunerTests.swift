@@ -1,6 +1,7 @@
 import PenstockCore
 import PenstockTestKit
 import ServiceLifecycleTestKit
+import Synchronization
 import Testing
 
 @testable import Penstock
@@ -56,5 +57,28 @@ import Testing
         let receipt = try await queue.enqueue(1)
         try await Worker(queue, options: .init(max: 1)) { _ in }.run()
         #expect(try await the.state(receipt) == .done)
+    }
+
+    /// A store that says what it was asked to forget.
+    private final class AskedStore: ForwardingStore {
+        let base: any MessageStore
+        let requests = Mutex<[PruneRequest]>([])
+
+        init(_ base: any MessageStore) { self.base = base }
+
+        func prune(_ request: PruneRequest) async throws -> Pruned {
+            requests.withLock { $0.append(request) }
+            return try await base.prune(request)
+        }
+    }
+
+    /// Tasks that a dead letter keeps stay for good, and there may be a million.
+    @Test func whatIsKeptNeedNotBeLookedAtEachMinute() async throws {
+        let asked = AskedStore(the.base)
+        let store = PenstockStore(asked, options: .init(time: the.time))
+        await Upkeep(handle: store.handle).prune()
+        let requests = asked.requests.withLock { $0 }
+        #expect(requests.map(\.passesKept) == [true])
+        #expect(requests.allSatisfy { $0.queue == nil && $0.retention == nil })
     }
 }

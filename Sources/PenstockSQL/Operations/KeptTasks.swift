@@ -1,0 +1,34 @@
+import PenstockCore
+import Synchronization
+
+/// Up to where each queue has nothing but tasks that their workflows need, as this process has found.
+///
+/// A workflow with a dead letter, or one that is open for months, keeps its tasks for good. There may be a million of them, and each process
+/// that works prunes once a minute: so it goes on behind them, and looks at them anew once an hour, as what has kept them may have gone.
+final class KeptTasks: Sendable {
+    private static let lookEvery = Duration.seconds(3600)
+
+    private let places = Mutex<[QueueName: RetentionLook.Place]>([:])
+
+    /// Where to begin in each queue whose first rows were looked at within the last hour.
+    func places(at now: BootTime) -> [QueueName: RetentionLook.Place] {
+        places.withLock { places in
+            places = places.filter { Self.isRecent($0.value.beganAt, at: now) }
+            return places
+        }
+    }
+
+    /// Takes where looks have come to the end of their queues.
+    func note(_ found: [RetentionLook.Place]) {
+        places.withLock { places in
+            for place in found { places[place.queue] = place }
+        }
+    }
+
+    private static func isRecent(_ moment: BootTime?, at now: BootTime) -> Bool {
+        guard let moment, moment.bootID == now.bootID else { return false }
+        // A server's clock may be set back.
+        let passed = now.microseconds - moment.microseconds
+        return passed >= 0 && passed < lookEvery.wholeMicroseconds
+    }
+}
