@@ -51,4 +51,35 @@ import Testing
         let error = #expect(throws: PenstockError.self) { try WorkflowFile(Array(text.utf8)) }
         #expect(error?.message.contains("more than \(JSONGrammar.valueCountMax) values") == true)
     }
+
+    /// The line behind the last task that there is room for is no task at all, and nobody looks at it.
+    @Test func tasksAreCountedAsTheyAreRead() {
+        let tasks = (1...Limits.taskCountMax).map { #"{"name": "\#($0)"}"# }
+        for text in [
+            (tasks + ["nonsense"]).joined(separator: "\n"), #"{"tasks": [\#((tasks + ["1"]).joined(separator: ","))]}"#,
+        ] {
+            let error = #expect(throws: PenstockError.self) { try WorkflowFile(Array(text.utf8)) }
+            #expect(error?.message.contains("taskCountMax") == true)
+        }
+    }
+
+    @Test func dependenciesOfLinesAreCountedAsTheyAreRead() {
+        let names = String(repeating: #""a","#, count: Limits.dependencyCountMax) + #""a""#
+        let text = "{\"name\": \"a\"}\n{\"name\": \"b\", \"after\": [\(names)]}\nnonsense"
+        let error = #expect(throws: PenstockError.self) { try WorkflowFile(Array(text.utf8)) }
+        #expect(error?.message.contains("Line 2 is no task") == true)
+        #expect(error?.message.contains("dependencyCountMax") == true)
+    }
+
+    @Test func emptyLinesCountInTheNumbersOfOthers() throws {
+        #expect(try payloads("\n \r\n{\"name\": \"a\"}\n\n{\"name\": \"b\"}\n") == ["", ""])
+        let error = #expect(throws: PenstockError.self) {
+            try WorkflowFile(Array("\n\n{\"name\": \"a\"}\n\nnonsense\n".utf8))
+        }
+        #expect(error?.message.hasPrefix("Line 5") == true)
+        for text in ["", "\n\n", " \r\n\t"] {
+            let error = #expect(throws: PenstockError.self, "\(text.utf8.count)") { try WorkflowFile(Array(text.utf8)) }
+            #expect(error?.message.contains("it is empty") == true)
+        }
+    }
 }

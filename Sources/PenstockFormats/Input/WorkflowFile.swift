@@ -17,13 +17,13 @@ package struct WorkflowFile {
 
     /// - Throws: `PenstockError` that names the line or the task.
     package init(_ bytes: [UInt8]) throws(PenstockError) {
-        let lines = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
-        let writtenCount = lines.count { !$0.allSatisfy(Self.isSpace) }
-        guard writtenCount > 0 else {
+        // One by one: a list of all lines takes far more memory than they do where most of them are empty.
+        var begins = Lines(bytes)
+        guard begins.next() != nil else {
             throw PenstockError(.invalidInput, "There is no workflow in the input; it is empty.")
         }
         // A task has a queue of its own, or the one that the command line names; a workflow has neither, but tasks.
-        if let whole = try Self.whole(bytes, isOneLine: writtenCount == 1) {
+        if let whole = try Self.whole(bytes, isOneLine: begins.next() == nil) {
             (name, tasks) = (whole.name, whole.tasks)
             let written = JSONSpans.member("tasks", of: bytes[...]).flatMap(JSONSpans.elements)
             guard let written, written.count == tasks.count else {
@@ -34,16 +34,31 @@ package struct WorkflowFile {
             return
         }
         tasks = []
-        for (index, line) in lines.enumerated() where !line.allSatisfy(Self.isSpace) {
+        var (lines, dependencyCount) = (Lines(bytes), 0)
+        while let line = lines.next() {
             do {
-                try JSONGrammar.check(line)
-                var task = try JSONDecoder().decode(TaskEntry.self, from: Data(line))
-                try task.takePayload(of: line)
+                try Self.requireRoom(after: tasks.count)
+                try JSONGrammar.check(line.text)
+                var task = try JSONDecoder().decode(TaskEntry.self, from: Data(line.text))
+                try task.takePayload(of: line.text)
+                // What no workflow may have is not kept until all lines are read, so that a file takes no more memory than one that is taken.
+                try task.message.validate(now: SystemTime().now)
+                dependencyCount += task.dependencies.count
+                try require(
+                    dependencyCount <= Limits.dependencyCountMax,
+                    "A workflow has at most \(Limits.dependencyCountMax) dependencies (dependencyCountMax).")
                 tasks.append(task)
             } catch {
-                throw PenstockError(.invalidInput, "Line \(index + 1) is no task: \(JSONInput.text(of: error))")
+                throw PenstockError(.invalidInput, "Line \(line.number) is no task: \(JSONInput.text(of: error))")
             }
         }
+    }
+
+    /// Throws when a workflow with so many tasks can have no other one.
+    private static func requireRoom(after count: Int) throws(PenstockError) {
+        try require(
+            count < Limits.taskCountMax,
+            "A workflow has at most \(Limits.taskCountMax) tasks (taskCountMax); make several of it.")
     }
 
     /// The file as one object; `nil` when it is one task on each line.
@@ -66,7 +81,28 @@ package struct WorkflowFile {
         }
     }
 
-    private static func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 || byte == 0x0D }
+    /// The lines on which something is written, with their numbers.
+    private struct Lines {
+        private var rest: ArraySlice<UInt8>
+        private var number = 0
+
+        init(_ bytes: [UInt8]) {
+            rest = bytes[...]
+        }
+
+        mutating func next() -> (number: Int, text: ArraySlice<UInt8>)? {
+            while !rest.isEmpty {
+                let end = rest.firstIndex(of: UInt8(ascii: "\n")) ?? rest.endIndex
+                let text = rest[..<end]
+                rest = rest[end...].dropFirst()
+                number += 1
+                if !text.allSatisfy(Self.isSpace) { return (number, text) }
+            }
+            return nil
+        }
+
+        private static func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 || byte == 0x0D }
+    }
 
     private struct Whole: Decodable {
         var name: String?
@@ -75,7 +111,12 @@ package struct WorkflowFile {
         init(from decoder: any Decoder) throws {
             let members = try Members(decoder, ["name", "tasks"], of: "A workflow")
             name = try members.value("name")
-            tasks = try members.container.decode([TaskEntry].self, forKey: MemberKey("tasks"))
+            var container = try members.container.nestedUnkeyedContainer(forKey: MemberKey("tasks"))
+            tasks = []
+            while !container.isAtEnd {
+                try WorkflowFile.requireRoom(after: tasks.count)
+                tasks.append(try container.decode(TaskEntry.self))
+            }
         }
     }
 
