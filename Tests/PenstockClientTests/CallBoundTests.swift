@@ -38,6 +38,35 @@ import Testing
         }
     }
 
+    /// What verdicts bring into line is written in their transaction, and counts like what is enqueued. A worker hands verdicts in alone
+    /// that were refused together, and that has to do.
+    @Test func whatVerdictsBringIsCounted() async throws {
+        try await TokenServer.run { (store, open) async throws in
+            let team = try await open("team")
+            let messages = Array(repeating: NewMessage(payload: [1]), count: 2)
+            _ = try await team.enqueue(messages, to: mail, durability: .processCrash)
+            let claim = try await team.claim(ClaimRequest(queue: mail, limit: 2, lease: .seconds(30)))
+            let drafts = Array(repeating: Draft(NewMessage(payload: []), to: mail), count: Limits.batchCountMax)
+            let verdicts = claim.messages.map { Settlement($0.lease, .done, drafts: drafts) }
+            #expect(verdicts.count == 2)
+            await expect(.invalidInput) { _ = try await team.settle(verdicts) }
+            await expect(.invalidInput) { _ = try await team.perform([.settle(verdicts)]) }
+            #expect(try await store.storage.status(of: mail).queues[0].depths.leased == 2)
+            for verdict in verdicts { #expect(try await team.settle([verdict]) == [.settled(.done)]) }
+            try await team.close()
+        }
+    }
+
+    @Test func aCommandNamesNoMoreMessagesThanOneTransactionMoves() async throws {
+        try await TokenServer.run { (_, open) async throws in
+            let everything = try await open("everything")
+            let numbers = (1...Int64(2 * Limits.batchCountMax + 1)).map { SequenceNumber($0) }
+            await expect(.invalidInput) { _ = try await everything.apply(.cancel, to: .sequences(numbers)) }
+            await expect(.invalidInput) { _ = try await everything.count(.sequences(numbers), for: .cancel) }
+            try await everything.close()
+        }
+    }
+
     /// The largest claim ends behind the message with which it has enough, and headers count.
     @Test func aClientTakesTheLargestAnswerOfAServer() {
         let message = Limits.payloadBytesMax + Limits.headerBytesMax

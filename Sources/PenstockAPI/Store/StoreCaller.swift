@@ -41,8 +41,15 @@ struct StoreCaller: Sendable {
         if let refusal { throw refusal }
     }
 
-    /// Throws a problem with status 403 when he may not carry out one of these verdicts, or enqueue what it brings.
+    /// Throws a problem with status 403 when he may not carry out one of these verdicts, or enqueue what it brings, and with 413 when they
+    /// bring too much for one transaction. One alone has the store's own bounds, as nobody could make several of it: so a worker hands in what
+    /// was refused with others.
     func may(_ settlements: [Settlement]) async throws {
+        if settlements.count > 1 { try TransactionSize(of: [.settle(settlements)]).requireRoom() }
+        try await mayCarryOut(settlements)
+    }
+
+    private func mayCarryOut(_ settlements: [Settlement]) async throws {
         try await mayAny(of: .consume, withQueuesOf: settlements.map(\.lease.sequence), mayBeGone: true)
         let brought = settlements.flatMap { $0.drafts.map(\.queue) + ($0.added?.tasks.map(\.queue) ?? []) }
         for queue in Set(brought) { try may(.produce, queue) }
@@ -75,28 +82,13 @@ struct StoreCaller: Sendable {
 
     /// Throws a problem with status 403 when he may not do one of these, and with 413 when they are too many for one transaction.
     func may(_ operations: [StoreOperation]) async throws {
-        var (messages, bytes, claimedBytes) = (0, 0, 0)
+        try TransactionSize(of: operations).requireRoom()
         for operation in operations {
             switch operation {
-            case .enqueue(let some, let queue, _):
-                try await may(some, to: queue)
-                messages += some.count
-                bytes += some.reduce(0) { $0 + $1.payload.count }
-            case .settle(let settlements):
-                try await may(settlements)
-                messages += settlements.count
-            case .claim(let request):
-                try may(.consume, request.queue)
-                claimedBytes += ClaimRequest.bytesMax(limit: request.limit)
+            case .enqueue(let messages, let queue, _): try await may(messages, to: queue)
+            case .settle(let settlements): try await mayCarryOut(settlements)
+            case .claim(let request): try may(.consume, request.queue)
             }
-        }
-        guard messages <= 2 * Limits.batchCountMax, bytes <= Limits.batchBytesMax,
-            claimedBytes <= ClaimRequest.claimedBytesMax
-        else {
-            throw Problem(
-                .contentTooLarge, code: PenstockError.Code.invalidInput.rawValue,
-                "One transaction has at most \(2 * Limits.batchCountMax) messages and verdicts, \(Limits.batchBytesMax) bytes, and claims of \(ClaimRequest.claimedBytesMax) bytes together, with \(ClaimRequest.bytesMax(limit: 1)) for each of their messages and \(ClaimRequest.bytesMax(limit: Limits.batchCountMax)) for each claim at most; make several of it."
-            )
         }
     }
 
@@ -201,10 +193,13 @@ struct StoreCaller: Sendable {
         return started
     }
 
-    /// Throws a problem with status 403 when he may not operate, or look at, the queues of a selection.
+    /// Throws a problem with status 403 when he may not operate, or look at, the queues of a selection, and with 413 when it names too
+    /// many messages.
     func may(_ scope: Scope, _ selection: Selection) async throws {
         switch selection {
-        case .sequences(let sequences): try await mayAny(of: scope, withQueuesOf: sequences)
+        case .sequences(let sequences):
+            try TransactionSize.requireRoom(forCommandOn: sequences.count)
+            try await mayAny(of: scope, withQueuesOf: sequences)
         case .queue(let queue, _, _, _, _, _): try may(scope, queue)
         }
     }

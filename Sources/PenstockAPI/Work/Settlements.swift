@@ -83,13 +83,22 @@ private struct SettlementBody: Decodable {
         if (try? decoder.unkeyedContainer()) != nil {
             entries = try BoundedArray<SettlementEntry>(from: decoder).elements
             isArray = true
-            return
+            return try requireRoom()
         }
         let members = try Members(decoder, ["settlements", "claim"], of: "A body of settlements")
         entries = try members.container.decode(BoundedArray<SettlementEntry>.self, forKey: MemberKey("settlements"))
             .elements
         claim = try members.value("claim")
         isArray = false
+        try requireRoom()
+    }
+
+    /// Throws when all of it is too much for one transaction.
+    private func requireRoom() throws(PenstockError) {
+        try require(
+            entries.reduce(entries.count) { $0 + $1.drafts.count } <= TransactionSize.countMax,
+            "One request has at most \(TransactionSize.countMax) verdicts and messages in their \"then\" together; make several of it."
+        )
     }
 
     func settlements(_ written: ArraySlice<UInt8>) throws(PenstockError) -> [Settlement] {

@@ -99,6 +99,20 @@ import Testing
         }
     }
 
+    /// One transaction carries them all out, in which nobody else writes.
+    @Test(arguments: [(19, 200), (20, 400)])
+    func whatFollowsAllVerdictsOfARequestIsCounted(count: Int, status: Int) async throws {
+        let then = Array(repeating: #"{"queue":"q"}"#, count: 1000).joined(separator: ",")
+        let verdict = #"{"sequence":1,"token":"1","verdict":"done","then":[\#(then)]}"#
+        let body = "[" + Array(repeating: verdict, count: count).joined(separator: ",") + "]"
+        try await TestServer.inMemory { server in
+            for body in [body, #"{"settlements":\#(body)}"#] {
+                let response = try await server.send("POST", "/v1/settlements", body)
+                #expect(response.status == status, "\(response.text.prefix(1000))")
+            }
+        }
+    }
+
     @Test func leasesAreExtendedAndGivenBack() async throws {
         try await TestServer.onFile { server in
             let sequence = try await server.put("x")
