@@ -74,7 +74,9 @@ public enum Limits {
     public static let cursorNameBytesMax = 200
     /// Bytes in what is said when a cursor is placed.
     public static let cursorNoteBytesMax = 32 * 1024
-    /// Cursors in one queue's log.
+    /// Bytes in what is said at all cursors of one queue's log, but for those of settings: 1 MiB.
+    public static let cursorNotesBytesMax = 1024 * 1024
+    /// Cursors in one queue's log. Those of settings do not count, and are as many at most.
     public static let cursorCountMax = 1000
     /// Bytes in a schedule's name.
     public static let scheduleNameBytesMax = 200

@@ -87,7 +87,7 @@ public protocol MessageStore: Sendable {
     ///
     /// - Returns: the cursor as it is then, or as it was before it was removed; `nil` when there was none to remove.
     /// - Throws: `unknownQueue`; `unknownCursor` when there is none to advance; `invalidInput`, also when the place is
-    ///   one that the log has not come to yet, or the queue has ``Limits/cursorCountMax`` cursors already.
+    ///   one that the log has not come to yet, or there is no room (``Limits/cursorCountMax``, ``Limits/cursorNotesBytesMax``).
     @discardableResult
     func moveCursor(_ cursor: CursorName, of queue: QueueName, _ move: CursorMove) async throws -> CursorRecord?
 
@@ -110,7 +110,7 @@ public protocol MessageStore: Sendable {
     /// - Throws: `unknownMessage`.
     func waitReason(of sequence: SequenceNumber) async throws -> WaitReason
 
-    /// Counts what the store holds. Changes nothing.
+    /// Counts what the store holds, of one queue or of all. Of all, what was said at cursors by which logs are read is left out. Changes nothing.
     ///
     /// - Throws: `unknownQueue` when `queue` is given and does not exist.
     func status(of queue: QueueName?) async throws -> StoreStatus

@@ -4,7 +4,7 @@ public struct StoreStatus: Sendable {
     public var queues: [QueueStatus]
     /// The workers that hold leases or held them lately.
     public var workers: [WorkerRecord]
-    /// The named places in the queues' logs, by queue and name.
+    /// The named places in the queues' logs, by queue and name. Their ``CursorRecord/note`` is told where one queue was asked for.
     public var cursors: [CursorRecord]
     /// That the queues move to another store, or have moved there; `nil`: they stay.
     public var move: StoreMove?

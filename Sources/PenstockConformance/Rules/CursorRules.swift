@@ -14,6 +14,8 @@ enum CursorRules {
         "is seen by other processes, and outlives its own": outlivesItsProcess,
         "rings when it is placed or removed, and not when it moves": rings,
         "checks its input": checksInput,
+        "tells what was said at it where its queue is asked for": tellsNotes,
+        "has room for settings beside readers, however many": roomForSettings,
     ]
 
     private static let mailer = CursorName(stored: "mailer")
@@ -187,5 +189,33 @@ enum CursorRules {
         for text in ["", " a", "a\n", String(repeating: "x", count: 201)] {
             #expect(throws: PenstockError.self) { try CursorName(text) }
         }
+    }
+
+    static func tellsNotes(_ bench: Bench) async throws {
+        let store = try await bench.open(.steady())
+        let settings = CursorName(stored: CursorName.settingsPrefix + "1")
+        try await store.moveCursor(settings, of: .jobs, .place(after: nil, note: "{}"))
+        try await store.moveCursor(mailer, of: .jobs, .place(after: nil, note: "from here"))
+        #expect(try await store.status(of: .jobs).cursors.map(\.note) == ["{}", "from here"])
+        #expect(try await store.status(of: nil).cursors.map(\.note) == ["{}", nil])
+    }
+
+    static func roomForSettings(_ bench: Bench) async throws {
+        let store = try await bench.open(.steady())
+        let note = String(repeating: "x", count: Limits.cursorNoteBytesMax)
+        let full = Limits.cursorNotesBytesMax / Limits.cursorNoteBytesMax
+        for number in 1...full {
+            try await store.moveCursor(CursorName(stored: "\(number)"), of: .jobs, .place(after: nil, note: note))
+        }
+        await expect(.invalidInput) { try await store.moveCursor(printer, of: .jobs, .place(after: nil, note: "x")) }
+        // One that is there stays, and one without a note takes no room.
+        try await store.moveCursor(CursorName(stored: "1"), of: .jobs, .place(after: nil, note: note))
+        for number in full + 1...Limits.cursorCountMax {
+            try await store.moveCursor(CursorName(stored: "\(number)"), of: .jobs, .place(after: nil))
+        }
+        await expect(.invalidInput) { try await store.moveCursor(printer, of: .jobs, .place(after: nil)) }
+        let settings = CursorName(stored: CursorName.settingsPrefix + "1")
+        #expect(try await store.moveCursor(settings, of: .jobs, .place(after: nil, note: note))?.note == note)
+        #expect(try await store.status(of: .jobs).cursors.count == Limits.cursorCountMax + 1)
     }
 }

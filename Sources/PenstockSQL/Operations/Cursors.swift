@@ -42,18 +42,30 @@ enum Cursors {
         in transaction: Transaction
     ) throws -> CursorRecord {
         if let sequence { try refuseAhead(sequence, in: transaction) }
-        let count = try transaction.connection.integer(countAll, .integer(account.id)) ?? 0
-        guard count < Limits.cursorCountMax else {
-            throw PenstockError(
-                .invalidInput,
-                "The log '\(account.name)' has \(count) cursors (cursorCountMax); remove one that nobody reads by.")
-        }
+        try requireRoom(for: name, note, account, transaction.connection)
         let place = sequence ?? SequenceNumber(transaction.lastSequence)
         try transaction.connection.run(
             insert, .integer(account.id), .text(name.text), .integer(place.rawValue), Value(note),
             .integer(transaction.now.microseconds))
         account.ring(messages: 0)
         return CursorRecord(queue: account.name, name: name, sequence: place, note: note, movedAt: transaction.now)
+    }
+
+    /// Readers keep no operator from the queue's settings, and their notes are read with each look at the queue.
+    private static func requireRoom(
+        for name: CursorName, _ note: String?, _ account: QueueAccount, _ connection: Connection
+    ) throws {
+        let query = name.isOfSettings ? measureSettings : measureReaders
+        let (count, bytes) =
+            try connection.first(query, .integer(account.id)) { row in (row.integer(0), row.integer(1)) } ?? (0, 0)
+        try require(
+            count < Limits.cursorCountMax,
+            "The log '\(account.name)' has \(count) cursors (cursorCountMax); remove one that nobody reads by.")
+        guard let note, !name.isOfSettings else { return }
+        try require(
+            Int(bytes) + note.utf8.count <= Limits.cursorNotesBytesMax,
+            "The notes of all cursors of the log '\(account.name)' have at most \(Limits.cursorNotesBytesMax) bytes (cursorNotesBytesMax), and those that are there have \(bytes); write less, or remove a cursor that nobody reads by."
+        )
     }
 
     private static func refuseAhead(_ sequence: SequenceNumber, in transaction: Transaction) throws {
@@ -73,7 +85,8 @@ enum Cursors {
         }
     }
 
-    /// Every cursor of one queue or of all, by queue and name.
+    /// Every cursor of one queue or of all, by queue and name. Of all queues a server reads them each second, and so without what was said
+    /// at those of readers, which may be much more than all else.
     static func all(of queue: QueueName?, _ connection: Connection) throws -> [CursorRecord] {
         func read(_ row: PreparedStatement) -> CursorRecord {
             CursorRecord(
@@ -107,17 +120,28 @@ enum Cursors {
 
     private static let select = Query(
         "SELECT sequence, missed, note, moved_at FROM penstock_cursor WHERE queue_id = ?1 AND name = ?2")
-    private static let selectAll = Query("\(selection) ORDER BY queue.name, cursor.name")
-    private static let selectOfQueue = Query("\(selection) WHERE queue.name = ?1 ORDER BY cursor.name")
-    private static let selection = """
-        SELECT queue.name, cursor.name, cursor.sequence, cursor.missed, cursor.note, cursor.moved_at
+    private static let selectAll = Query(
+        """
+        \(selection(note: "CASE WHEN \(isOfReader(name: "cursor.name")) THEN NULL ELSE cursor.note END"))
+        ORDER BY queue.name, cursor.name
+        """)
+    private static let selectOfQueue = Query(
+        "\(selection(note: "cursor.note")) WHERE queue.name = ?1 ORDER BY cursor.name")
+    private static func selection(note: String) -> String {
+        """
+        SELECT queue.name, cursor.name, cursor.sequence, cursor.missed, \(note), cursor.moved_at
         FROM penstock_cursor AS cursor JOIN penstock_queue AS queue ON queue.id = cursor.queue_id
         """
+    }
     private static let selectBehind = Query(
         """
         SELECT name, sequence FROM penstock_cursor WHERE queue_id = ?1 AND sequence < ?2 AND \(isOfReader(name: "name"))
         """)
-    private static let countAll = Query("SELECT count(*) FROM penstock_cursor WHERE queue_id = ?1")
+    private static let measureReaders = Query("\(measure) AND \(isOfReader(name: "name"))")
+    private static let measureSettings = Query("\(measure) AND NOT \(isOfReader(name: "name"))")
+    private static let measure = """
+        SELECT count(*), coalesce(sum(length(CAST(note AS BLOB))), 0) FROM penstock_cursor WHERE queue_id = ?1
+        """
     private static let insert = Query(
         "INSERT INTO penstock_cursor (queue_id, name, sequence, note, moved_at) VALUES (?1, ?2, ?3, ?4, ?5)")
     private static let update = Query(

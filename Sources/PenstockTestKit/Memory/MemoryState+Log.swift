@@ -82,12 +82,7 @@ extension MemoryState {
         case .place(let sequence, let note):
             if let known = cursors[name] { return known }
             if let sequence { try refuseAhead(sequence) }
-            guard cursors.count < Limits.cursorCountMax else {
-                throw PenstockError(
-                    .invalidInput,
-                    "The log '\(queue)' has \(cursors.count) cursors (cursorCountMax); remove one that nobody reads by."
-                )
-            }
+            try requireRoom(for: name, note, beside: cursors, of: queue)
             queues[queue]?.cursors[name] = CursorRecord(
                 queue: queue, name: name, sequence: sequence ?? lastSequence, note: note, movedAt: moment.now)
             ring(queue, for: .log)
@@ -109,6 +104,22 @@ extension MemoryState {
             return cursor
         }
         return queues[queue]?.cursors[name]
+    }
+
+    /// Those of settings and those of readers take no room from each other.
+    private func requireRoom(
+        for name: CursorName, _ note: String?, beside cursors: [CursorName: CursorRecord], of queue: QueueName
+    ) throws(PenstockError) {
+        let alike = cursors.values.filter { $0.name.isOfSettings == name.isOfSettings }
+        try require(
+            alike.count < Limits.cursorCountMax,
+            "The log '\(queue)' has \(alike.count) cursors (cursorCountMax); remove one that nobody reads by.")
+        guard let note, !name.isOfSettings else { return }
+        let bytes = alike.reduce(0) { $0 + ($1.note?.utf8.count ?? 0) }
+        try require(
+            bytes + note.utf8.count <= Limits.cursorNotesBytesMax,
+            "The notes of all cursors of the log '\(queue)' have at most \(Limits.cursorNotesBytesMax) bytes (cursorNotesBytesMax), and those that are there have \(bytes); write less, or remove a cursor that nobody reads by."
+        )
     }
 
     private func refuseAhead(_ sequence: SequenceNumber) throws(PenstockError) {

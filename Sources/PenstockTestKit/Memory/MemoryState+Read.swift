@@ -97,8 +97,11 @@ extension MemoryState {
     func status(of name: QueueName?, at moment: Moment) throws(PenstockError) -> StoreStatus {
         if let name { _ = try queue(name) }
         let names = name.map { [$0] } ?? queues.keys.sorted()
-        let cursors = names.flatMap { name in
+        var cursors = names.flatMap { name in
             (queues[name]?.cursors ?? [:]).values.sorted { $0.name < $1.name }
+        }
+        if name == nil {
+            for index in cursors.indices where !cursors[index].name.isOfSettings { cursors[index].note = nil }
         }
         return StoreStatus(
             queues: names.compactMap { status(ofExisting: $0, at: moment.now) }, workers: workerRecords(at: moment),
