@@ -2,6 +2,7 @@ package import CoreMetrics
 package import Logging
 package import Penstock
 import PenstockCore
+import PenstockFormats
 
 /// The file that a command works on, or the address of the server or the database where it is. Commands get their store here and nowhere
 /// else.
@@ -171,15 +172,7 @@ package struct StoreFile: Sendable {
         guard let queue, (error as? PenstockError)?.code == .unknownQueue else { return error }
         return Failure(
             .missing,
-            "There is no queue '\(queue)' in \(shown); `penstock queue create \(Self.shellWord(queue.text))` makes it.")
-    }
-
-    /// `text` as one word of a shell.
-    private static func shellWord(_ text: String) -> String {
-        let isPlain = text.utf8.allSatisfy { byte in
-            byte.isLetterOrDigit || "_./".utf8.contains(byte) || byte == UInt8(ascii: "-") && text.utf8.first != byte
-        }
-        return isPlain
-            ? text : "'" + text.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "'\\''") + "'"
+            "There is no queue '\(queue)' in \(shown); `penstock queue create \(ShellWords.arguments(queue.text))` makes it."
+        )
     }
 }

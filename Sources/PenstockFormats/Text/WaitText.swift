@@ -40,8 +40,9 @@ package enum WaitText {
     }
 
     private static func sentence(_ cause: WaitReason.Cause, of message: MessageRecord) -> String {
-        let queue = Escape.text(message.queue.text)
+        let queue = message.queue.text
         let group = Escape.text(message.group ?? "")
+        let resume = "penstock group resume \(ShellWords.arguments(queue, message.group ?? ""))"
         return switch cause {
         case .due(let due, .asEnqueued): "It is due at \(TimeText.short(due))."
         case .due(let due, .retry):
@@ -51,19 +52,19 @@ package enum WaitText {
         case .task(let other): "It waits for \(text(other))."
         case .moreTasks: "It waits for more tasks than these."
         case .untold: "What it waited for has ended; it goes on in a moment."
-        case .groupPaused: "Its group \(group) is paused; `penstock group resume \(queue) \(group)` lets it go on."
+        case .groupPaused: "Its group \(group) is paused; `\(resume)` lets it go on."
         case .permit(let other): "A permit of its group \(group) has \(text(other))."
         case .morePermits: "More messages than these have permits of its group."
         case .before(let count): "\(text(count)) of its group \(count.count == 1 ? "comes" : "come") before it."
         case .groupHeld(let until):
-            "A worker has put its group \(group) off until \(TimeText.short(until)); `penstock group resume \(queue) "
-                + "\(group)` lets it go on."
+            "A worker has put its group \(group) off until \(TimeText.short(until)); `\(resume)` lets it go on."
         case .groupRate(let opens?): "By its rate, its group starts nothing before \(TimeText.short(opens))."
         case .groupRate(nil):
             "Its group starts nothing for a while; until when, another clock says, and it is not known here."
         case .policyChange: "A change of the queue is still being carried out."
         case .queueDeleting: "The queue is being deleted, or copied here and not all of it has come."
-        case .queuePaused: "The queue is paused; `penstock queue resume \(queue)` lets it go on."
+        case .queuePaused:
+            "The queue is paused; `penstock queue resume \(ShellWords.arguments(queue))` lets it go on."
         case .limit(let count, let leased):
             "The queue's limit of \(usedUp(count, leased))"
         case .sharedLimit(let name, let count, let leased):
