@@ -37,12 +37,15 @@ package struct Authentication: DoorCheck {
         return nil
     }
 
-    /// The token that a request shows.
+    /// The token that a request shows. A header of another scheme is not for this server: a browser sends a proxy the password that
+    /// the proxy has asked for (`Basic`), with each request.
     private static func shown(in request: Request) -> String? {
         if let header = request.headers[.authorization] {
-            let parts = header.split(separator: " ", maxSplits: 1, omittingEmptySubsequences: true)
-            guard parts.count == 2, parts[0].lowercased() == "bearer" else { return nil }
-            return String(parts[1])
+            let scheme = header.prefix { $0 != " " }
+            if scheme.lowercased() == "bearer" {
+                let secret = header[scheme.endIndex...].drop { $0 == " " }
+                return secret.isEmpty ? nil : String(secret)
+            }
         }
         return request.cookies[cookieName]?.value
     }

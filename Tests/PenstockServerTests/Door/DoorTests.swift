@@ -60,6 +60,21 @@ import Testing
         }
     }
 
+    /// A browser behind a proxy with a password of its own sends that with each request, beside the cookie of the dashboard.
+    @Test(arguments: [
+        (["Authorization": "Basic YWRhOnB3", "Cookie": "penstock_token=\(key)-ops"], 200),
+        (["Authorization": "Basic YWRhOnB3"], 401),
+        (["Authorization": "Basic YWRhOnB3", "Cookie": "penstock_token=\(key)-op"], 401),
+        (["Authorization": "Bearer \(key)-op", "Cookie": "penstock_token=\(key)-ops"], 401),
+        (["Authorization": "Bearer", "Cookie": "penstock_token=\(key)-ops"], 401),
+        (["Authorization": "bearer  \(key)-ops"], 200),
+    ])
+    func aPasswordForAProxyHidesNoCookie(headers: [String: String], status: Int) async throws {
+        try await TestServer.run(tokens: try tokens()) { server in
+            #expect(try await server.request("GET", "/v1/queues", headers: headers).status == status)
+        }
+    }
+
     @Test func aTokenIsForItsScopesAndQueues() async throws {
         let store = try await store("orders", "mail-eu", "other")
         try await TestServer.run(store: store, tokens: try tokens()) { server in
