@@ -12,6 +12,8 @@ final class MoveTasks: Sendable {
     struct MoveTask: Sendable {
         var source: QueueName
         var startedAt: Timestamp
+        /// Where its letters go back to. What is said of letters that stay may name these.
+        var homes: [QueueName] = []
         /// How many messages waited when it began: those in the dead-letter queue, and the dead letters of its sources.
         var toMoveCount = 0
         var movedCount = 0
@@ -55,6 +57,9 @@ extension Call {
     private static let lease = Duration.seconds(60)
     /// How many messages are held at most that are no dead letters, while those behind them are looked at.
     static let othersMax = 1000
+    /// What is said in place of why letters stay.
+    private static let untold =
+        "Letters stay; why is told to tokens that are for all queues which have dead letters here."
 
     /// Puts the dead letters back in line whose dead-letter queue this is. It has ended when it is answered.
     func startMessageMoveTask() async throws -> Response {
@@ -70,6 +75,7 @@ extension Call {
             throw Refusal("ResourceNotFoundException", "The queue '\(queue)' is the dead-letter queue of no other.")
         }
         try requireMayOperate(sources)
+        task.homes = sources.map(\.name)
         task.toMoveCount = ([settings.depths.waiting] + sources.map(\.depths.dead)).reduce(0) { sum, count in
             let (more, overflow) = sum.addingReportingOverflow(count)
             return overflow ? .max : more
@@ -78,7 +84,10 @@ extension Call {
         defer { moves.add(task) }
         do {
             try await moveBroughtLetters(from: settings, to: sources, of: &task)
-            for source in sources.map(\.name) { try await moveUnbroughtLetters(of: source, &task) }
+            for source in task.homes {
+                try context.requireStill(.operate, [queue, source])
+                try await moveUnbroughtLetters(of: source, &task)
+            }
         } catch {
             task.failure = (error as? PenstockError)?.message ?? "It was broken off."
             throw error
@@ -114,6 +123,8 @@ extension Call {
         var untilExtended = Patience(Self.lease / 3, directory.time)
         do {
             while left > 0, others.count < Self.othersMax {
+                // A token that was taken back meanwhile moves nothing more.
+                try context.requireStill(.operate, [queue.name] + sources.keys)
                 let messages = try await claim.run(queues, context, directory.time).map(\.message)
                 if messages.isEmpty { break }
                 left -= messages.count
@@ -264,7 +275,10 @@ extension Call {
                 .init(key: "ApproximateNumberOfMessagesToMove", value: .integer(toMove)),
                 .init(key: "StartedTimestamp", value: .integer(task.startedAt.microseconds / 1000)),
             ]
-            if let why = task.whyNotAll { members.append(.init(key: "FailureReason", value: .string(why))) }
+            if let why = task.whyNotAll {
+                let isTold = task.homes.allSatisfy(mayAnything)
+                members.append(.init(key: "FailureReason", value: .string(isTold ? why : Self.untold)))
+            }
             return JSONValue.object(members)
         }
         return .amazonJSON(.object(["Results": .array(results)]))

@@ -130,6 +130,51 @@ import Testing
         }
     }
 
+    /// What keeps letters where they are names their queues, which ListDeadLetterSourceQueues tells those alone that the token is for.
+    @Test func whyLettersStayNamesNoQueueOfOthers() async throws {
+        let store = PenstockStore(TestDatabase().open())
+        try await withServer(store, team: "read dead,mail") { team, _, ops in
+            _ = try await ops.sqsQueue("dead")
+            for name in ["mail", "orders"] { _ = try await ops.sqsQueue(name, withDeadLettersIn: "dead") }
+            let orders = QueueName(stored: "orders")
+            let message = NewMessage(payload: Array("x".utf8), uniqueKey: UniqueKey("k"))
+            _ = try await store.storage.enqueue([message], to: orders, durability: .powerLoss)
+            try await ops.sqsFail("orders")
+            _ = try await store.storage.enqueue([message], to: orders, durability: .powerLoss)
+            let source = ["SourceArn": TestServer.arn("dead")]
+            try await ops.sqs("StartMessageMoveTask", source)
+            for (server, isTold) in [(ops, true), (team, false)] {
+                let tasks = try await server.sqs("ListMessageMoveTasks", source)["Results"] as? [[String: Any]]
+                let task = try #require(tasks?.first)
+                #expect(task["Status"] as? String == "FAILED")
+                #expect((task["FailureReason"] as? String)?.contains("'orders'") == isTold)
+            }
+        }
+    }
+
+    @Test func aTokenThatIsTakenBackMovesNoMoreLetters() async throws {
+        let left = "ops \(Self.ops) read,produce,consume,operate"
+        let tokens = try Tokens("team \(Self.team) operate\n\(left)")
+        let store = InterleavedStore(TestDatabase().open())
+        try await TestServer.run(store: PenstockStore(store), tokens: tokens) { server in
+            let (team, ops) = (server.showing(Self.team), server.showing(Self.ops))
+            _ = try await ops.sqsQueue("dead")
+            for name in ["mail", "orders"] {
+                let url = try await ops.sqsQueue(name, withDeadLettersIn: "dead")
+                try await ops.sqs("SendMessage", ["QueueUrl": url, "MessageBody": "x"])
+                try await ops.sqsFail(url)
+            }
+            store.afterNext(.apply) { _ in tokens.become(try Tokens(left)) }
+            let source = ["SourceArn": TestServer.arn("dead")]
+            #expect(try await team.sqsResponse("StartMessageMoveTask", source).status == 403)
+            #expect(try await store.status(of: QueueName("mail")).queues.first?.depths.dead == 0)
+            #expect(try await store.status(of: QueueName("orders")).queues.first?.depths.dead == 1)
+            let tasks = try await ops.sqs("ListMessageMoveTasks", source)["Results"] as? [[String: Any]]
+            #expect(tasks?.first?["ApproximateNumberOfMessagesMoved"] as? Int == 1)
+            #expect(tasks?.first?["Status"] as? String == "FAILED")
+        }
+    }
+
     /// A handle that somebody has made up, of a message that another token has received.
     @Test func aHandleOfAnothersClaimFinishesNothing() async throws {
         let folder = TemporaryFolder()
