@@ -354,7 +354,7 @@ let package = Package(
             dependencies: [
                 "Penstock", "PenstockAPI", "PenstockCore", "PenstockDashboard", "PenstockFormats", "PenstockHTTP",
                 "PenstockMain", "PenstockMetrics", "PenstockProcesses", "PenstockSQS", "PenstockServer",
-                "PenstockServerMain", "PenstockTestKit",
+                "PenstockServerMain", "PenstockTestKit", "PenstockWire",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "InMemoryTracing", package: "swift-distributed-tracing"),
                 .product(name: "Tracing", package: "swift-distributed-tracing"),

@@ -17,6 +17,8 @@ package struct StoreCalling: Sendable {
 
     /// Where calls go.
     private static let path = "/v1/store"
+    /// Bytes of a call that changes nothing. The largest one names as many messages as a list may have.
+    private static let lookBytesMax = 4 * 1024 * 1024
 
     /// Whether the request may change nothing though its method could. The call says so itself, and is asked when it has been read.
     package static func isAskedFor(_ request: Request) -> Bool {
@@ -38,14 +40,29 @@ package struct StoreCalling: Sendable {
     private func answer(_ request: Request, _ context: ServerContext) async throws -> Response {
         try Self.checkVersion(of: request)
         try await served.requireOpened(by: request)
-        var reader = try await Self.reader(of: request, bytesMax: WireFormat.requestBytesMax)
+        var reader = try await reader(of: request, by: context.principal)
         guard let entry = table[try reader()] else { throw PenstockError.noWireValue }
-        if isReadOnly, !entry.isReading {
-            throw PenstockError(.readOnly, "This server was started with --read-only, and changes nothing.")
-        }
+        if isReadOnly, !entry.isReading { throw Self.readOnly }
         let answer = try await entry.carryOut(StoreCaller(store: store, principal: context.principal), &reader)
         try await context.requireClient(for: answer.leases, of: store)
         return Self.response(answer.bytes, handingOver: answer.leases, of: store)
+    }
+
+    private static let readOnly = PenstockError(
+        .readOnly, "This server was started with --read-only, and changes nothing.")
+
+    /// What was sent. Nothing large is read of somebody who can only look: he may not do it anyway.
+    private func reader(of request: Request, by principal: Principal) async throws -> WireReader {
+        if !isReadOnly, [Scope.produce, .consume, .operate].contains(where: principal.scopes.contains) {
+            return try await Self.reader(of: request, bytesMax: WireFormat.requestBytesMax)
+        }
+        do {
+            return try await Self.reader(of: request, bytesMax: Self.lookBytesMax)
+        } catch let problem as Problem where problem.status == .contentTooLarge {
+            if isReadOnly { throw Self.readOnly }
+            try principal.require(.produce)
+            throw problem
+        }
     }
 
     /// What was sent.

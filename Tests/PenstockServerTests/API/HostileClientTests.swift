@@ -5,6 +5,7 @@ import NIOEmbedded
 import NIOHTTPTypes
 import Penstock
 import PenstockCore
+import PenstockWire
 import Testing
 
 @testable import PenstockHTTP
@@ -80,6 +81,21 @@ import Testing
         let reset = try #require(Problem(known: IOError(errnoCode: ECONNRESET, reason: "read")))
         #expect(reset.status.code == 499)
         #expect(try #require(Problem(known: ChannelError.ioOnClosedChannel)).status.code == 499)
+    }
+
+    /// A call of the store that is that large changes something. None of it is sent here, and it is answered.
+    @Test(arguments: [true, false]) func noLargeCallIsReadOfSomebodyWhoOnlyLooks(isReadOnly: Bool) async throws {
+        let key = "0123456789abcdef"
+        let tokens = try Tokens("reader \(key) \(isReadOnly ? "read,produce" : "read")")
+        try await TestServer.run(tokens: tokens, isReadOnly: isReadOnly) { server in
+            let client = try server.client()
+            try client.send(
+                "POST /v1/store HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer \(key)\r\n"
+                    + "Content-Type: \(WireFormat.contentType)\r\nContent-Length: \(8 * 1024 * 1024)\r\n\r\n")
+            let answer = try await client.receive(until: "}")
+            #expect(answer.hasPrefix("HTTP/1.1 403 "), "\(answer)")
+            #expect(answer.contains(isReadOnly ? "readOnly" : "forbidden"), "\(answer)")
+        }
     }
 
     @Test func aBodyWithoutEndIsReadUpToItsBound() async throws {
