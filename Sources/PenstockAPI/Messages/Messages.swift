@@ -73,7 +73,17 @@ struct Messages: Sendable {
         let sequence = try context.parameters.sequence()
         let record = try await lookup.message(
             sequence, context.principal, .read, withPayload: true, withAttempts: true)
-        return .json(record.json(with: try await store.storage.journal(of: sequence)))
+        let journal = try await store.storage.journal(of: sequence)
+        let bytes = journal.steps.reduce(record.payloadBytes + (journal.result?.count ?? 0)) { $0 + $1.result.count }
+        if bytes <= Bounds.partBytes { return .json(record.json(with: journal)) }
+        return Response(
+            status: .ok, headers: [.contentType: "application/json"],
+            body: ResponseBody { writer in
+                var parts = JSONParts(of: record.json(with: journal), partBytes: Bounds.partBytes)
+                while let part = parts.next() { try await writer.write(ByteBuffer(bytes: part)) }
+                try await writer.write(ByteBuffer(string: "\n"))
+                try await writer.finish(nil)
+            })
     }
 
     @Sendable private func payload(_ request: Request, _ context: ServerContext) async throws -> Response {

@@ -58,6 +58,21 @@ import Testing
         }
     }
 
+    /// Each of these characters is six in JSON, and not all of them are in memory at once.
+    @Test func aLargeMessageIsWrittenInParts() async throws {
+        try await TestServer.inMemory { server in
+            for (count, isWhole) in [(1000, true), (1_000_000, false)] {
+                let payload = String(repeating: "\u{1}", count: count)
+                let sequence = try await server.put(payload)
+                let response = try await server.send("GET", "/v1/messages/\(sequence)")
+                #expect(response.status == 200 && (response.header("Content-Length") != nil) == isWhole)
+                let shown = try response.json()
+                #expect((shown["payload"] as? String) == payload && shown["payloadBytes"] as? Int == count)
+                #expect(shown["steps"] is [Any] && response.body.last == UInt8(ascii: "\n"))
+            }
+        }
+    }
+
     @Test(arguments: [
         ("text/html", "application/octet-stream"), ("image/svg+xml", "application/octet-stream"),
         ("application/json; charset=latin1", "application/json"), ("TEXT/PLAIN", "text/plain; charset=utf-8"),
