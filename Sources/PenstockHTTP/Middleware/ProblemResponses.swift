@@ -48,10 +48,11 @@ package struct ProblemResponses: RouterMiddleware {
     }
 
     /// What each response says unless its route says otherwise: it is what it says it is, nothing in it may run or be loaded, it
-    /// is shown in no other page, and nobody keeps it.
+    /// is shown in no other page, no page of another site loads it, and nobody keeps it.
     package static let defaults: [(HTTPField.Name, String)] = [
         (.xContentTypeOptions, "nosniff"),
         (.contentSecurityPolicy, "default-src 'none'; frame-ancestors 'none'"),
+        (.crossOriginResourcePolicy, "same-origin"),
         (.cacheControl, "no-store"),
     ]
 }

@@ -87,6 +87,7 @@ import Testing
             let response = try await server.send("GET", "/v1/messages/1/payload")
             #expect(response.header("Content-Type") == (type == "application/x-ndjson" ? type : shown))
             #expect(response.header("X-Content-Type-Options") == "nosniff")
+            #expect(response.header("Cross-Origin-Resource-Policy") == "same-origin")
             #expect(response.header("Content-Disposition") == "attachment")
             #expect(response.text == "<script>")
         }

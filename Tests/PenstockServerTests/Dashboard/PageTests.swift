@@ -55,6 +55,7 @@ import Testing
             let policy = try #require(page.header("Content-Security-Policy"))
             #expect(policy.contains("default-src 'none'") && !policy.contains("unsafe"))
             #expect(page.header("X-Content-Type-Options") == "nosniff")
+            #expect(page.header("Cross-Origin-Resource-Policy") == "same-origin")
             #expect(page.text.contains("<title>") && page.text.contains("staging"))
             // Nothing inline: the policy would keep it from working.
             for forbidden in [" style=", "<style", " onclick=", "javascript:"] {

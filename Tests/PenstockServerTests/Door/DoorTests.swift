@@ -149,6 +149,7 @@ import Testing
             let response = try await server.request("GET", "/nowhere")
             #expect(response.status == 404)
             #expect(response.header("X-Content-Type-Options") == "nosniff")
+            #expect(response.header("Cross-Origin-Resource-Policy") == "same-origin")
             #expect(response.header("Content-Type") == "application/problem+json")
             let problem = try response.json()
             #expect(problem["status"] as? Int == 404)
