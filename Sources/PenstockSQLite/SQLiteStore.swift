@@ -64,7 +64,7 @@ public final class SQLiteStore: SQLStore {
     /// ``SQLiteReader`` opens a file that is only to be read.
     ///
     /// - Throws: ``PenstockError`` with code `notFound`, `notADatabase`, `newerSchema`, `olderSchema`, `readOnly`,
-    ///   `diskFull`, `corrupt` or `busy`; `fileReplaced` when the write-ahead log beside the file is that of one that was there
+    ///   `diskFull`, `corrupt` or `busy`; `readOnly` also when what SQLite keeps beside the file may be another user's; `fileReplaced` when the write-ahead log beside the file is that of one that was there
     ///   before; `fileExists` when a new file would have the name of what SQLite keeps beside another one; `invalidInput` when `path` is
     ///   none.
     public static func open(path: String, options: Options = Options()) async throws -> SQLiteStore {
@@ -85,6 +85,7 @@ public final class SQLiteStore: SQLStore {
     public static func open(pool: DatabasePool, options: Options = Options()) async throws -> SQLiteStore {
         try await DatabasePath.use(pool.path) { path in
             try FileIdentity.refuseOtherLog(path)
+            try DatabaseCompanions(of: path).refuseForeign(toWrite: true)
             return try SQLiteStore(pool, path: path, ownsPool: false, options)
         }
     }

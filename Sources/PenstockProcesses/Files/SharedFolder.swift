@@ -60,8 +60,8 @@ package struct SharedFolder: Sendable {
         try use(path, isFolder: true) { status, own, setMode in try check(status, path, isFolder: true, own, setMode) }
     }
 
-    /// SQLite's log and the index of it, which lie beside the database as the folder does.
-    var companions: [String] { database.map { [$0 + "-wal", $0 + "-shm"] } ?? [] }
+    /// What SQLite keeps beside the database, as the folder lies there.
+    var companions: [String] { database.map { path in DatabaseCompanions.ends.map { path + $0 } } ?? [] }
 
     package func file(_ name: String) -> String { path + "/" + name }
 

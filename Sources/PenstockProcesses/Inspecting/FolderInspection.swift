@@ -42,6 +42,13 @@ package struct FolderInspection {
         folder.companions.flatMap { flaws(at: $0, isFolder: false) } + faultsOfFolder()
     }
 
+    /// Those faults for which SQLite is not given the database: what lies beside it may be another user's.
+    package func foreignCompanions() -> [FolderFault] {
+        DatabaseCompanions(folder).foreign(toWrite: false).map { path, why in
+            FolderFault(path: path, kind: .foreign(DatabaseCompanions.sentence(path, why)))
+        }
+    }
+
     private func faultsOfFolder() -> [FolderFault] {
         var faults = flaws(at: folder.path, isFolder: true)
         // In a folder that may be anybody's nothing is looked at.
@@ -71,11 +78,8 @@ package struct FolderInspection {
         guard lstat(path, &status) == 0, let flaw = folder.flaw(of: status, isFolder: isFolder) else { return [] }
         let kind: FolderFault.Kind =
             switch flaw {
-            // Messages lie in the log, so nobody is told to remove it.
             case .foreign(let why) where folder.companions.contains(path):
-                .foreign(
-                    "\(path) \(why), so others could read or change the messages in it; stop the programs that use the "
-                        + "database, and find out why.")
+                .foreign(DatabaseCompanions.sentence(path, why))
             case .foreign(let why): .foreign(folder.foreign(path, why).message)
             case .wide: .wide
             case .narrow: .narrow

@@ -39,6 +39,13 @@ struct HealthInspection {
 
     private func report(isStill: Bool) throws -> HealthReport {
         var report = HealthReport(path: path, schemaVersionKnown: SchemaMigrator.newest)
+        let foreign = FolderInspection(SharedFolder(existingBesideDatabaseAt: path)).foreignCompanions()
+        guard foreign.isEmpty else {
+            // What SQLite would read there may be another user's, so there is no more to say of the file.
+            report.findings = foreign.map(HealthFinding.init)
+            report.unchecked = [.damaged, .unreadable, .journalMode, .keepsPages]
+            return report
+        }
         do {
             try inspect(isStill: isStill, &report)
         } catch let error as DatabaseError where error.resultCode == .SQLITE_CORRUPT && report.findings.isEmpty {
@@ -111,7 +118,8 @@ struct HealthInspection {
         try file.close()
         // A damaged file stays as it is, its log included: somebody may want to look at it, or to save what can be saved.
         if report.schemaVersion ?? .max <= report.schemaVersionKnown,
-            report.findings.allSatisfy({ $0.severity != .error })
+            report.findings.allSatisfy({ $0.severity != .error }),
+            FolderInspection(folder).foreignCompanions().isEmpty
         {
             FileInspection.inspectWAL(path, &report)
         }

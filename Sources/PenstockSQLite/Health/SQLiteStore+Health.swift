@@ -29,6 +29,7 @@ extension SQLiteStore {
 
     private static func repair(resolved path: String, dryRun: Bool, now: Timestamp) throws -> RepairReport {
         try FileIdentity.refuseOtherNames(path)
+        try DatabaseCompanions(of: path).refuseForeign(toWrite: false)
         let file = try DatabaseQueue(path: path, configuration: Configuration("repair", busyMode: .timeout(30)))
         defer { try? file.close() }
         return try file.writeWithoutTransaction { database in

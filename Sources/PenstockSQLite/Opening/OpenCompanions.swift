@@ -1,4 +1,6 @@
+import GRDB
 import PenstockCore
+import PenstockProcesses
 
 /// The write-ahead log and its index, which SQLite keeps beside a file for as long as a program has it open.
 ///
@@ -22,10 +24,30 @@ struct OpenCompanions: Sendable {
             } else if !FileIdentity.isNothingThere {
                 continue
             }
-            throw PenstockError(
-                .fileReplaced,
-                "\(path) was removed or replaced while its database was open, and programs that have the old one and the new one would "
-                    + "write over each other; stop all that use the database, and start them again.")
+            throw Self.replaced(path)
         }
+    }
+
+    /// Looks at those of the file at `path` that `database` has just opened to write it. Another user may have made one since the look
+    /// before, and removed it again. If so, SQLite is to bring nothing of it into the file as it closes that.
+    ///
+    /// - Throws: `readOnly` when one may be another user's, `fileReplaced` when one is gone.
+    static func refuseForeign(at path: String, beside database: Database) throws {
+        do {
+            try DatabaseCompanions(of: path).refuseForeign(toWrite: true)
+            for file in ["-wal", "-shm"].map({ path + $0 }) where FileIdentity.status(of: file) == nil {
+                throw replaced(file)
+            }
+        } catch {
+            OpenFile.leaveWriteAheadLog(database, true)
+            throw error
+        }
+    }
+
+    private static func replaced(_ path: String) -> PenstockError {
+        PenstockError(
+            .fileReplaced,
+            "\(path) was removed or replaced while its database was open, and programs that have the old one and the new one would "
+                + "write over each other; stop all that use the database, and start them again.")
     }
 }

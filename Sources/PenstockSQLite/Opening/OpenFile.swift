@@ -16,7 +16,8 @@ enum OpenFile {
     ///
     /// A file that the store cannot use is left as it is, byte for byte: the first connection checks it before it writes
     /// anything. So is one that holds another program's tables: Penstock's come beside them only through that program's
-    /// own pool, or by hand, and never because a path was mistyped.
+    /// own pool, or by hand, and never because a path was mistyped. Nor does SQLite get one whose companions may be
+    /// another user's.
     ///
     /// - Throws: `notFound` when there is no file, or an empty one, and `createIfMissing` is false; `notADatabase`,
     ///   `newerSchema`, `readOnly` and so on when it cannot be used.
@@ -25,8 +26,11 @@ enum OpenFile {
         return try Patience.whileLocked(upTo: busyMax) {
             let configuration = configuration(path, mayBeEmpty: createIfMissing, busyMax: busyMax)
             let pool = try DatabasePool(path: path, configuration: configuration)
-            // From now on the last to close the file puts the log away, so that the file alone is all of the store.
-            pool.writeWithoutTransaction { leaveWriteAheadLog($0, false) }
+            try pool.writeWithoutTransaction { database in
+                try OpenCompanions.refuseForeign(at: path, beside: database)
+                // From now on the last to close the file puts the log away, so that the file alone is all of the store.
+                leaveWriteAheadLog(database, false)
+            }
             return pool
         }
     }
@@ -59,10 +63,15 @@ enum OpenFile {
     }
 
     private static func prepareFile(_ path: String, createIfMissing: Bool) throws {
-        if createIfMissing, FileIdentity.status(of: path) == nil, errno == ENOENT { return try createPrivately(path) }
+        let companions = DatabaseCompanions(of: path)
+        if createIfMissing, FileIdentity.status(of: path) == nil, errno == ENOENT {
+            try companions.refuseForeign(toWrite: true)
+            return try createPrivately(path)
+        }
         _ = try FileIdentity(of: path)
         guard access(path, W_OK) == 0 else { throw SystemErrors.failure("\(path) cannot be written", errno) }
         try FileIdentity.refuseOtherLog(path)
+        try companions.refuseForeign(toWrite: true)
     }
 
     /// Makes the empty file with mode 0600. SQLite gives its companions the mode of the database.

@@ -44,7 +44,7 @@ final class ReadOnlyFile: Sendable {
     ///   - settledSeconds: for how long the file must not have been written to, for a connection to be kept while nobody writes.
     ///   - refuse: throws when the file cannot be used; `nil`: unless it has the tables that reading asks for.
     /// - Throws: `notFound`, `notADatabase`, `newerSchema`, `olderSchema`, `readOnly` when it may not be read, `fileReplaced` when
-    ///   another file's write-ahead log lies beside it.
+    ///   another file's write-ahead log lies beside it. `readOnly` also when SQLite would have to read what may be another user's.
     init(
         _ path: String, busyMax: Duration, settledSeconds: Int = 2,
         refuse: (@Sendable (Database) throws -> Void)? = nil
@@ -115,11 +115,15 @@ final class ReadOnlyFile: Sendable {
 
     /// Opens the file beside programs that may be writing it.
     private func connect() throws {
+        let beside = DatabaseCompanions(of: path)
+        try beside.refuseForeign(toWrite: false)
         let connection = try Patience.whileLocked(upTo: busyMax) {
             let connection = try DatabaseQueue(path: path, configuration: configuration)
             try connection.read(refuse)
             return connection
         }
+        // Another user may have made one since.
+        try beside.refuseForeign(toWrite: false)
         // Another thread may have been first, or may have closed the store.
         let companions = OpenCompanions(of: path)
         state.withLock { if case .idle = $0 { $0 = .open(connection, companions) } }
