@@ -4,7 +4,9 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <pthread.h>
+#include <pwd.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -220,6 +222,32 @@ int penstock_change_owner(int descriptor, uint32_t user, uint32_t group) {
 #else
     return fchown(descriptor, user, group);
 #endif
+}
+
+// getgrouplist(3) has another type for the numbers of groups there.
+#if defined(__APPLE__)
+typedef int group_number;
+#else
+typedef gid_t group_number;
+#endif
+// As many groups as a user can have on Linux (NGROUPS_MAX).
+#define GROUPS_MAX 65536
+
+int penstock_is_member(uint32_t user, uint32_t group) {
+    char text[16384];
+    struct passwd entry, *found = NULL;
+    if (getpwuid_r((uid_t)user, &entry, text, sizeof text, &found) != 0 || found == NULL) return 0;
+    for (int capacity = 64; capacity <= GROUPS_MAX; capacity *= 4) {
+        group_number *groups = malloc(sizeof *groups * (size_t)capacity);
+        if (groups == NULL) return 0;
+        int count = capacity;
+        int is_whole = getgrouplist(entry.pw_name, (group_number)entry.pw_gid, groups, &count) >= 0;
+        int is_member = 0;
+        for (int i = 0; is_whole && i < count; i++) is_member |= (uint32_t)groups[i] == group;
+        free(groups);
+        if (is_whole) return is_member;
+    }
+    return 0;
 }
 
 int penstock_change_mode(int descriptor, uint32_t mode) {

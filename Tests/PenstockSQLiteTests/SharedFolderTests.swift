@@ -53,6 +53,34 @@ import Testing
         await expect(.readOnly) { try await SQLiteStore.open(path: path) }
     }
 
+    /// The folder that all may write gives its group to what anybody makes in it.
+    @Test(.enabled(if: isRoot, "Only root gives files away."))
+    func aGroupThatWasHandedOnProvesNothing() async throws {
+        #expect(chown(folder.path, 0, 4711) == 0 && chmod(folder.path, 0o3777) == 0)
+        try Data().write(to: URL(fileURLWithPath: path))
+        #expect(chown(path, 0, 4711) == 0 && chmod(path, 0o660) == 0)
+        #expect(FileManager.default.createFile(atPath: path + "-wal", contents: nil))
+        #expect(chmod(path + "-wal", 0o660) == 0 && chown(path + "-wal", Self.nobody, 4711) == 0)
+        await expect(.readOnly) { try await SQLiteStore.open(path: path) }
+        unlink(path + "-wal")
+        mkdir(side, 0o770)
+        #expect(chmod(side, 0o770) == 0 && chown(side, Self.nobody, 4711) == 0)
+        await expect(.readOnly) { try await SQLiteStore.open(path: path) }
+        #expect(try FileManager.default.contentsOfDirectory(atPath: side).isEmpty)
+    }
+
+    @Test(
+        .enabled(if: isRoot, "Only root gives files away."),
+        .enabled(if: getpwuid(nobody)?.pointee.pw_gid == nobody, "The system has to know the user."))
+    func aMemberOfTheGroupIsKnownAsOne() async throws {
+        #expect(chmod(folder.path, 0o1777) == 0)
+        try Data().write(to: URL(fileURLWithPath: path))
+        #expect(chown(path, 0, Self.nobody) == 0 && chmod(path, 0o660) == 0)
+        mkdir(side, 0o770)
+        #expect(chmod(side, 0o770) == 0 && chown(side, Self.nobody, Self.nobody) == 0)
+        try await SQLiteStore.openWithJobs(path).close()
+    }
+
     @Test(arguments: ["writer-lock", DoorbellBoard.layout.fileName]) func noLinkIsFollowed(name: String) async throws {
         let victim = folder.file("victim")
         try Data("eleven bytes".utf8).write(to: URL(fileURLWithPath: victim))

@@ -36,6 +36,10 @@ int penstock_open_path(const char *path);
 int penstock_change_owner(int descriptor, uint32_t user, uint32_t group);
 int penstock_change_mode(int descriptor, uint32_t mode);
 
+// Whether the system knows the user as a member of the group, by its first group or another one. Returns 0 also of a user that it does not
+// know.
+int penstock_is_member(uint32_t user, uint32_t group);
+
 // Has all threads that are made from now on take memory from where the first one does. With glibc each thread has an arena of its
 // own otherwise, and asks the system for nearly every page of it.
 void penstock_use_one_arena(void);

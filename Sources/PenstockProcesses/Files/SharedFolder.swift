@@ -137,6 +137,7 @@ package struct SharedFolder: Sendable {
         var mode: mode_t = 0o600
         var user = geteuid()
         var group = getegid()
+        var database: String?
 
         var folderMode: mode_t { mode | (mode & 0o444) >> 2 | 0o700 }
 
@@ -145,9 +146,19 @@ package struct SharedFolder: Sendable {
 
         /// Whether `user` can open the database anyway, going by a file of theirs that has the group `group`.
         func trusts(_ owner: uid_t, _ group: gid_t) -> Bool {
-            // A file has a group that is not its maker's first one only if its maker is a member of it.
-            owner == 0 || owner == geteuid() || owner == user || mode & 0o002 != 0
-                || (mode & 0o020 != 0 && group == self.group)
+            if owner == 0 || owner == geteuid() || owner == user || mode & 0o002 != 0 { return true }
+            guard mode & 0o020 != 0, group == self.group else { return false }
+            // A folder may hand its group on to what is made in it, and some systems' always do, whoever makes it. So where all may make
+            // something the system is asked who is in the group. Elsewhere only its members and the folder's owner can have made it.
+            return !isFolderAnybodys || penstock_is_member(owner, group) != 0
+        }
+
+        /// Whether all users may make files beside the database.
+        private var isFolderAnybodys: Bool {
+            guard let database else { return false }
+            var status = stat()
+            let folder = database[..<(database.lastIndex(of: "/") ?? database.startIndex)]
+            return stat(folder.isEmpty ? "/" : String(folder), &status) != 0 || status.st_mode & 0o002 != 0
         }
 
         /// Whether all who can open the database can use what has `status`.
@@ -165,7 +176,8 @@ package struct SharedFolder: Sendable {
     private var rights: Rights {
         var status = stat()
         guard let database, stat(database, &status) == 0 else { return Rights() }
-        return Rights(mode: status.st_mode & 0o666 | 0o600, user: status.st_uid, group: status.st_gid)
+        return Rights(
+            mode: status.st_mode & 0o666 | 0o600, user: status.st_uid, group: status.st_gid, database: database)
     }
 
     private func checkFile(_ descriptor: Int32, _ file: String) throws {
