@@ -72,9 +72,9 @@ struct StoreCaller: Sendable {
         try await mayCopy(workflow.tasks.map(\.message))
     }
 
-    /// Throws a problem when one of these names as its origin a message that he may neither read nor work: by its origin a dead letter goes
-    /// back to where it came from, and whoever could name any would put messages there. One that is gone may have been forgotten since it
-    /// was read.
+    /// Throws a problem when one of these names as its origin a message that he may neither read nor work: it would be shown as a copy of
+    /// that one, which he does not know. One that is gone may have been forgotten since it was read, and so may be any number: nothing
+    /// goes anywhere by an origin alone.
     private func mayCopy(_ messages: [NewMessage]) async throws {
         let origins = messages.compactMap(\.origin)
         if !origins.isEmpty { try await mayAny(of: .read, .consume, withQueuesOf: origins, mayBeGone: true) }

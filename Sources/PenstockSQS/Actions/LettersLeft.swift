@@ -19,7 +19,7 @@ extension Call {
             let page = try await store.messages(query)
             // What has come since then is the next task's.
             let waiting = page.records.filter { $0.enqueuedAt <= task.startedAt }
-            let homes = try await homes(of: waiting.map { PossibleLetter($0) }, among: sources)
+            let homes = try await homes(of: waiting, among: sources)
             let letters = waiting.filter { homes[$0.sequence] != nil }
             if !letters.isEmpty {
                 guard let queue = try await directory.find(task.source) else { return nil }
@@ -48,20 +48,5 @@ extension Call {
             return "Letters stay here, as their groups are paused, or have other messages with workers or before them."
         }
         return "Letters stay here that somebody else had received meanwhile; start another task."
-    }
-}
-
-/// What tells of a message whether it is the copy of a dead letter, and of which queue.
-struct PossibleLetter {
-    var sequence: SequenceNumber
-    var origin: SequenceNumber?
-    var headers: [String: String]
-
-    init(_ message: ClaimedMessage) {
-        (sequence, origin, headers) = (message.lease.sequence, message.origin, message.headers)
-    }
-
-    init(_ record: MessageRecord) {
-        (sequence, origin, headers) = (record.sequence, record.origin, record.headers)
     }
 }

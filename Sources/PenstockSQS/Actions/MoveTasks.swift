@@ -129,7 +129,8 @@ extension Call {
                 if messages.isEmpty { break }
                 left -= messages.count
                 step = messages.map(\.lease)
-                let homes = try await homes(of: messages.map { PossibleLetter($0) }, among: sources)
+                let claimed = MessageQuery(sequences: messages.map(\.lease.sequence), limit: messages.count)
+                let homes = try await homes(of: store.messages(claimed).records, among: sources)
                 var rooms = try await rooms(of: homes.values)
                 var settlements: [Settlement] = []
                 for message in messages {
@@ -210,19 +211,20 @@ extension Call {
 
     /// The queues whose dead letters the messages were, by message. Those of no queue among `sources` are left out.
     ///
-    /// A producer can write any queue into a message's header, and so the message of which it is a copy says it. The header only
-    /// counts where the log has forgotten that one.
+    /// A producer can write any queue into a message's header, and name any message as the one of which it is a copy. So only what has the
+    /// key of a copy is one. Whose it is the letter says of which it is the copy, and the header only where the log has forgotten that.
     func homes(
-        of messages: [PossibleLetter], among sources: [QueueName: QueueSettings]
+        of messages: [MessageRecord], among sources: [QueueName: QueueSettings]
     ) async throws -> [SequenceNumber: QueueSettings] {
-        let origins = Array(Set(messages.compactMap(\.origin)))
+        let copies = messages.filter { DeadLetters.isCopy(withKey: $0.uniqueKey) }
+        let origins = Array(Set(copies.compactMap(\.origin)))
         if origins.isEmpty { return [:] }
         var queues: [SequenceNumber: QueueName] = [:]
         for record in try await store.messages(MessageQuery(sequences: origins, limit: origins.count)).records {
             queues[record.sequence] = record.queue
         }
         var homes: [SequenceNumber: QueueSettings] = [:]
-        for message in messages {
+        for message in copies {
             guard let origin = message.origin else { continue }
             let home = queues[origin] ?? Envelope(message.headers).source.flatMap { try? QueueName($0) }
             if let home { homes[message.sequence] = sources[home] }

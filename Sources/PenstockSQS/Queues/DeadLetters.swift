@@ -58,15 +58,16 @@ struct DeadLetters {
     ) async throws -> Bool {
         let (headers, group) = Envelope.moved(
             letter.headers, group: letter.group, hasGroups: target.policy.hasGroupKeys, from: source.text)
+        var key = Self.key(of: letter, in: try await directory.storeID())
         var copy = NewMessage(
-            payload: letter.payload ?? [], headers: headers, priority: letter.priority,
-            uniqueKey: Self.key(of: letter, in: try await directory.storeID()), group: group, expiry: target.expiry,
-            origin: letter.sequence)
-        guard let receipt = try await enqueue(copy, to: target.name) else { return false }
-        if receipt.skipped, try await !isThere(copy, as: receipt.sequence, in: target.name) {
-            // The key is another's, and says nothing of this letter.
-            copy.uniqueKey = nil
-            guard try await enqueue(copy, to: target.name) != nil else { return false }
+            payload: letter.payload ?? [], headers: headers, priority: letter.priority, uniqueKey: key, group: group,
+            expiry: target.expiry, origin: letter.sequence)
+        while true {
+            guard let receipt = try await enqueue(copy, to: target.name) else { return false }
+            guard receipt.skipped, try await !isThere(copy, as: receipt.sequence, in: target.name) else { break }
+            // The key is another's, and says nothing of this letter. With the number of the message that holds it, it is another key.
+            key = UniqueKey("\(key.key) \(receipt.sequence)", scope: .period(Self.keyPeriod))
+            copy.uniqueKey = key
         }
         do {
             _ = try await store.apply(.discard, to: .sequences([letter.sequence]))
@@ -86,9 +87,15 @@ struct DeadLetters {
     /// The key of the one copy that a letter has. A letter that dies again has had another attempt, and has another copy. In another store,
     /// to which the queue moves with its keys, the letter's number may be another letter's.
     static func key(of letter: MessageRecord, in store: StoreID?) -> UniqueKey {
-        let words = ["amazon-sqs dead", store?.rawValue, "\(letter.sequence)", "\(letter.attempt)"]
+        let words = [keyStart, store?.rawValue, "\(letter.sequence)", "\(letter.attempt)"]
         return UniqueKey(words.compactMap(\.self).joined(separator: " "), scope: .period(keyPeriod))
     }
+
+    /// Whether a message with that key is the copy of a letter that was brought by a server. Clients can give no message such a key
+    /// (`ReservedKeys`), and whatever else a message says of itself they can write.
+    static func isCopy(withKey key: String?) -> Bool { key?.hasPrefix(keyStart + " ") == true }
+
+    private static let keyStart = "amazon-sqs dead"
 
     /// Whether the message that has a letter's key is the letter's copy, and not one that somebody else has given such a key. One that the
     /// log has forgotten counts as the copy: such keys are the server's own (`ReservedKeys`), and the letter was received from here.

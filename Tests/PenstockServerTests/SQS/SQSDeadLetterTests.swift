@@ -209,13 +209,17 @@ import Testing
             // More than one step takes lie before the letter, and one names a message of another queue as its origin.
             let others = (0..<150).map { _ in NewMessage(payload: [1], priority: 5) }
             let origin = try await server.store.storage.enqueue(others, to: dead, durability: .powerLoss)[0].sequence
-            let forged = NewMessage(payload: [1], headers: ["amazon-sqs": "{\"source\":\"mail\"}"], origin: origin)
-            _ = try await server.store.storage.enqueue([forged], to: dead, durability: .powerLoss)
+            // Another one names the letter itself, and one a message that there never was.
+            let letter = try #require(try await server.store.storage.messages(MessageQuery(queue: mail)).records.first)
+            let forged = [origin, letter.sequence, SequenceNumber(9_000_000_000_000_000_000)].map {
+                NewMessage(payload: [1], headers: ["amazon-sqs": "{\"source\":\"mail\"}"], origin: $0)
+            }
+            _ = try await server.store.storage.enqueue(forged, to: dead, durability: .powerLoss)
             try await server.sqs("StartMessageMoveTask", ["SourceArn": TestServer.arn("dead")])
             #expect(try await depths(server, QueueName("orders"))?.waiting == 0)
             #expect(try await bodies(server, "mail") == ["x"])
             let left = try await server.store.storage.messages(MessageQuery(queue: dead, states: [.ready])).records
-            #expect(left.count == 155)
+            #expect(left.count == 157)
             #expect(left.allSatisfy { $0.attempt == 0 })
         }
     }
