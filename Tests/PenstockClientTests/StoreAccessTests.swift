@@ -131,7 +131,41 @@ import Testing
         }
     }
 
-    /// A dead letter goes back by its origin: whoever may write any into a message would put it into any queue.
+    /// A worker knows of messages that are worked, and of no others. What stands beside a queue is for those who may look at it.
+    @Test func whoMayNotLookIsToldOfHisOwnPart() async throws {
+        try await TokenServer.run { (store, open) async throws in
+            let (producer, consumer, onlooker) = (
+                try await open("producer"), try await open("consumer"), try await open("onlooker")
+            )
+            let sequence = try await producer.enqueue([NewMessage(payload: [1])], to: mail, durability: .powerLoss)[0]
+                .sequence
+            let event = try EventName("paid")
+            await expect(.leaseLost) { _ = try await consumer.journal(of: sequence) }
+            let claim = try await consumer.claim(ClaimRequest(queue: mail, limit: 1, lease: .seconds(30)))
+            let lease = try #require(claim.messages.first).lease
+            _ = try await consumer.record(
+                try StepName("s"), result: [7], on: lease, extendingBy: nil, durability: .powerLoss)
+            #expect(try await consumer.journal(of: sequence).steps.map(\.result) == [[7]])
+            #expect(try await consumer.event(event, for: sequence) == nil)
+            #expect(try await consumer.settle([Settlement(lease, .done)]) == [.settled(.done)])
+            await expect(.leaseLost) { _ = try await consumer.journal(of: sequence) }
+            await expect(.leaseLost) { _ = try await consumer.event(event, for: sequence) }
+            await expect(.forbidden) { _ = try await producer.journal(of: sequence) }
+            _ = try await onlooker.journal(of: sequence)
+
+            for name in ["reader", "amazon-sqs.1"] {
+                _ = try await store.storage.moveCursor(CursorName(name), of: mail, .place(after: nil, note: "secret"))
+            }
+            for client in [producer, consumer] {
+                let status = try await client.status(of: mail)
+                #expect(status.queues.map(\.name) == [mail] && status.cursors.isEmpty)
+            }
+            #expect(try await onlooker.status(of: mail).cursors.map(\.note) == ["secret", "secret"])
+            for client in [producer, consumer, onlooker] { try await client.close() }
+        }
+    }
+
+    /// A copy says of which message it is one, and is taken for that by those who look.
     @Test func whoNamesAnOriginMayReadIt() async throws {
         try await TokenServer.run { (store, open) async throws in
             let letter = try await store.queue("other", of: String.self).enqueue("letter").sequence

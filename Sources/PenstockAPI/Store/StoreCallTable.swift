@@ -5,8 +5,10 @@ import PenstockWire
 
 /// What this server does when a client calls its store: the calls by their numbers, each with what its caller must be allowed.
 ///
-/// The scopes are those of the JSON requests that do the same, but for a replay: here its caller carries it out, who reads the messages
-/// and enqueues them, and so may do both. Workers do housekeeping for all queues, so whoever may work on
+/// The scopes are those of the JSON requests that do the same, with these exceptions. A replay is carried out by its caller here, who reads
+/// the messages and enqueues them, and so may do both. A program that puts messages into a queue or works it needs the queue's policy, and
+/// its depths to wait for room, so whoever may do anything with a queue is told these. A handler knows what the steps of its message have
+/// given, and which events have come. Workers do housekeeping for all queues, so whoever may work on
 /// one may call for it.
 struct StoreCallTable: Sendable {
     /// One call: reads its arguments, looks at what the caller may do, and carries it out.
@@ -124,18 +126,14 @@ struct StoreCallTable: Sendable {
         add(RemoteCalls.record) { caller, _, _, lease, _, _ in
             try await caller.mayAny(of: .consume, withQueuesOf: [lease.sequence], mayBeGone: true)
         }
-        add(RemoteCalls.journal) { caller, sequence in
-            try await caller.mayAny(of: .read, .consume, withQueuesOf: [sequence])
-        }
+        add(RemoteCalls.journal) { caller, sequence in try await caller.mayKnowSteps(of: sequence) }
         add(RemoteCalls.emit) { caller, _, target, _ in
             switch target {
             case .message(let sequence): try await caller.mayAny(of: .produce, withQueuesOf: [sequence])
             case .workflow: try caller.may(.produce, nil)
             }
         }
-        add(RemoteCalls.event) { caller, _, sequence in
-            try await caller.mayAny(of: .read, .consume, withQueuesOf: [sequence])
-        }
+        add(RemoteCalls.event) { caller, _, sequence in try await caller.mayKnowSteps(of: sequence) }
         self.entries = entries
     }
 

@@ -156,14 +156,36 @@ struct StoreCaller: Sendable {
         return MessagePage(records: page.records.filter { principal.may(.read, $0.queue) }, next: page.next)
     }
 
-    /// What he may know of the store: his queues. Workers are of all.
+    /// Throws unless he may know what that message's steps have given so far: he may look at its queue, or may work on it and some worker
+    /// has the message. What came of those that others have done is not for him.
+    ///
+    /// - Throws: a problem with status 403; `leaseLost` when he may only work and no worker has it; `unknownMessage`.
+    func mayKnowSteps(of sequence: SequenceNumber) async throws {
+        try await mayAny(of: .read, .consume, withQueuesOf: [sequence])
+        // One token's scopes are for the same queues.
+        if principal.scopes.contains(.read) { return }
+        let query = MessageQuery(sequences: [sequence], limit: 1)
+        guard let record = try await store.storage.messages(query).records.first else {
+            throw PenstockError.unknown(sequence)
+        }
+        try may(.consume, record.queue)
+        guard record.state == .leased else {
+            throw PenstockError(
+                .leaseLost,
+                "No worker has the message \(sequence), and a token without the scope 'read' is told of no other; claim it first."
+            )
+        }
+    }
+
+    /// What he may know of the store: his queues, and the cursors of those that he may look at. Workers are of all.
     func told(_ status: StoreStatus) -> StoreStatus {
         if principal.may(.read, nil) { return status }
         func isHis(_ queue: QueueName) -> Bool { Scope.allCases.contains { principal.may($0, queue) } }
         var status = status
         status.workers = []
         status.queues.removeAll { !isHis($0.name) }
-        status.cursors.removeAll { !isHis($0.queue) }
+        // Beside them lie the notes of readers, and what an operator has said of the queue.
+        status.cursors.removeAll { !principal.may(.read, $0.queue) }
         return status
     }
 
