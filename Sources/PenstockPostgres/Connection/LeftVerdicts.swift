@@ -3,11 +3,12 @@ import PenstockSQL
 /// Removes the rows of verdicts that nobody will ask for any more: those of workers that have said them in SQL and have not settled within
 /// a day, as a client in another language never does.
 ///
-/// There may be millions of rows, no index tells their age, and whoever looks has the writer lock, or is about to write. So a look goes over a
-/// bounded number of keys, from where the one before has stopped, and so many verdicts that are carried out make for a look at three times as
-/// many keys: then there are never more than about twice the rows of a day.
+/// There may be millions of rows, no index tells their age, and a process that looks has the writer lock, or is about to write. So a look goes
+/// over a bounded number of keys: over the first ones, which are mostly the oldest, and over some from where the look before has stopped, as
+/// messages that have waited for long are among them. So many verdicts that are carried out make for a look at three times as many keys, so
+/// that more go than come.
 struct LeftVerdicts {
-    /// The last key that was looked at.
+    /// The last key that was looked at of those that are not the first.
     private var place = LeftVerdicts.first
     /// How many verdicts were carried out since the last look.
     private var count = 0
@@ -26,19 +27,33 @@ struct LeftVerdicts {
         self.count = 0
     }
 
-    /// Looks at the next `keysMax` keys, or at those to the end, behind which the next look begins anew.
+    /// Looks at `keysMax` keys: half of them the first ones, half of them the next ones. Behind the last one it begins anew.
     mutating func look(at keysMax: Int, _ connection: Connection) throws {
-        let end = try connection.first(
-            Self.selectEnd, .integer(place.sequence), .integer(place.token), .integer(Int64(keysMax - 1))
-        ) { (sequence: $0.integer(0), token: $0.integer(1)) }
-        let last = end ?? (sequence: Int64.max, token: Int64.max)
-        try connection.run(
-            Self.delete, .integer(place.sequence), .integer(place.token), .integer(last.sequence), .integer(last.token))
-        place = end ?? Self.first
+        _ = try Self.remove(after: Self.first, keysMax / 2, connection)
+        place = try Self.remove(after: place, keysMax / 2, connection) ?? Self.first
     }
 
-    private static let first = (sequence: Int64.min, token: Int64.min)
-    private static let selectEnd = Query(
+    /// - Returns: the last of these keys; `nil`: there were not so many.
+    private static func remove(
+        after place: Place, _ count: Int, _ connection: Connection
+    ) throws -> Place? {
+        let last = try connection.first(
+            selectLast, .integer(place.sequence), .integer(place.token), .integer(Int64(count - 1))
+        ) { Place(sequence: $0.integer(0), token: $0.integer(1)) }
+        let end = last ?? Place(sequence: .max, token: .max)
+        try connection.run(
+            delete, .integer(place.sequence), .integer(place.token), .integer(end.sequence), .integer(end.token))
+        return last
+    }
+
+    /// A key of the table.
+    private struct Place {
+        var sequence: Int64
+        var token: Int64
+    }
+
+    private static let first = Place(sequence: .min, token: .min)
+    private static let selectLast = Query(
         """
         SELECT sequence, token FROM penstock_verdict WHERE (sequence, token) > (?1, ?2)
         ORDER BY sequence, token LIMIT 1 OFFSET ?3
