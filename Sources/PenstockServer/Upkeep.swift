@@ -2,7 +2,8 @@ import Penstock
 import ServiceLifecycle
 
 /// What a store needs that nobody works beside the server: lost work is put back in line, schedules fire, and what retention lets go
-/// is forgotten. It ends, and the server with it, when another file has the store's name: nobody would be served by it any more.
+/// is forgotten. It ends, and the server with it, when another file has the store's name, or a flush of the disk has failed: nobody would
+/// be served by it any more, and the supervisor opens the store anew.
 struct Upkeep: Service {
     let store: PenstockStore
     /// Whether the store is only looked at.

@@ -31,6 +31,19 @@ extension QueryPlanTests {
                 "DELETE FROM penstock_ready WHERE queue_id = ?1 AND sequence",
                 "(queue_id=? AND priority=? AND turn=? AND sequence>? AND sequence<?)"
             ),
+            (
+                "DELETE FROM penstock_unique_period WHERE queue_id = ?1 AND (unique_key)",
+                "(queue_id=? AND unique_key=?)"
+            ),
+            (
+                "DELETE FROM penstock_permit WHERE queue_id = ?1 AND (group_key",
+                "(queue_id=? AND group_key=? AND sequence=?)"
+            ),
+            ("DELETE FROM penstock_group_rate WHERE queue_id = ?1 AND (group_key)", "(queue_id=? AND group_key=?)"),
+            (
+                "DELETE FROM penstock_share WHERE queue_id = ?1 AND priority = (SELECT",
+                "(queue_id=? AND priority=? AND group_key=?)"
+            ),
         ] {
             let found = try #require(plans.first { $0.sql.contains(text) }, "\(text)")
             #expect(found.steps.contains { $0.contains(place) }, "\(found)")

@@ -11,6 +11,7 @@ struct LostRows {
 
     /// Adds the rows of a connection that was lost.
     mutating func add(_ lost: [Int64]) {
-        rows = Array((lost.reversed() + rows).prefix(Self.countMax))
+        rows.insert(contentsOf: lost.reversed(), at: 0)
+        rows.removeLast(max(0, rows.count - Self.countMax))
     }
 }

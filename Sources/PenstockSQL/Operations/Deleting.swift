@@ -101,9 +101,13 @@ enum Deleting {
     private static func deleteKeysAndGroups(of account: QueueAccount, in transaction: Transaction) throws -> Bool {
         var left = rowsMax
         for query in keysAndGroups {
-            try transaction.connection.run(query, .integer(account.id), .integer(Int64(left)))
-            left -= try transaction.connection.changesCount()
-            if left <= 0 { return false }
+            var count = 0
+            repeat {
+                try transaction.connection.run(query, .integer(account.id), .integer(Int64(left)))
+                count = try transaction.connection.changesCount()
+                left -= count
+                if left <= 0 { return false }
+            } while count > 0
         }
         return true
     }
@@ -180,17 +184,28 @@ enum Deleting {
         Query("DELETE FROM penstock_\(table) WHERE +queue_id = ?1 AND sequence BETWEEN ?2 AND ?3")
     }
     // Last the groups that are to be looked at: to resume one adds it.
-    private static let keysAndGroups = [
-        ("unique_period", "unique_key"), ("permit", "group_key, sequence"), ("group_rate", "group_key"),
-        ("share", "priority, group_key"), ("weight", "group_key"), ("group_pause", "group_key"),
-        ("regroup", "group_key"),
-    ].map { table, key in
+    private static let keysAndGroups: [Query] =
+        [deleteShares]
+        + [
+            ("unique_period", "unique_key"), ("permit", "group_key, sequence"), ("group_rate", "group_key"),
+            ("weight", "group_key"), ("group_pause", "group_key"), ("regroup", "group_key"),
+        ].map { someRows(of: $0, by: $1) }
+    /// Of one priority: for several SQLite takes the index of turns, and goes past all that is left of a priority for each row.
+    private static let deleteShares = Query(
+        """
+        DELETE FROM penstock_share WHERE queue_id = ?1 AND priority = (\(lowestShare)) AND group_key IN (
+            SELECT group_key FROM penstock_share WHERE queue_id = ?1 AND priority = (\(lowestShare)) LIMIT ?2)
+        """)
+    private static let lowestShare = "SELECT min(priority) FROM penstock_share WHERE queue_id = ?1"
+
+    private static func someRows(of table: String, by key: String) -> Query {
         Query(
             """
             DELETE FROM penstock_\(table) WHERE queue_id = ?1 AND (\(key)) IN (
                 SELECT \(key) FROM penstock_\(table) WHERE queue_id = ?1 LIMIT ?2)
             """)
     }
+
     private static let leftovers = [
         "ready", "scheduled", "pending", "blocked", "lease", "outcome", "unique", "expiry", "rate", "fair",
     ].map { table in Query("DELETE FROM penstock_\(table) WHERE queue_id = ?1") }
