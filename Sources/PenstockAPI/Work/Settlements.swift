@@ -83,7 +83,8 @@ private struct SettlementBody: Decodable {
         if (try? decoder.unkeyedContainer()) != nil {
             entries = try BoundedArray<SettlementEntry>(from: decoder).elements
             isArray = true
-            return try requireRoom()
+            try requireRoom()
+            return
         }
         let members = try Members(decoder, ["settlements", "claim"], of: "A body of settlements")
         entries = try members.container.decode(BoundedArray<SettlementEntry>.self, forKey: MemberKey("settlements"))
