@@ -208,6 +208,9 @@ enum CursorRules {
             try await store.moveCursor(CursorName(stored: "\(number)"), of: .jobs, .place(after: nil, note: note))
         }
         await expect(.invalidInput) { try await store.moveCursor(printer, of: .jobs, .place(after: nil, note: "x")) }
+        // How a log has ended is written down all the same.
+        try await store.moveCursor(.completion, of: .jobs, .place(after: nil, note: "x"))
+        try await store.moveCursor(.completion, of: .jobs, .remove)
         // One that is there stays, and one without a note takes no room.
         try await store.moveCursor(CursorName(stored: "1"), of: .jobs, .place(after: nil, note: note))
         for number in full + 1...Limits.cursorCountMax {

@@ -61,7 +61,8 @@ enum Cursors {
         try require(
             count < Limits.cursorCountMax,
             "The log '\(account.name)' has \(count) cursors (cursorCountMax); remove one that nobody reads by.")
-        guard let note, !name.isOfSettings else { return }
+        // How a log has ended is written down whatever readers have said.
+        guard let note, !name.isOfSettings, name != .completion else { return }
         try require(
             Int(bytes) + note.utf8.count <= Limits.cursorNotesBytesMax,
             "The notes of all cursors of the log '\(account.name)' have at most \(Limits.cursorNotesBytesMax) bytes (cursorNotesBytesMax), and those that are there have \(bytes); write less, or remove a cursor that nobody reads by."

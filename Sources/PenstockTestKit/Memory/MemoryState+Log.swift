@@ -114,7 +114,8 @@ extension MemoryState {
         try require(
             alike.count < Limits.cursorCountMax,
             "The log '\(queue)' has \(alike.count) cursors (cursorCountMax); remove one that nobody reads by.")
-        guard let note, !name.isOfSettings else { return }
+        // How a log has ended is written down whatever readers have said.
+        guard let note, !name.isOfSettings, name != .completion else { return }
         let bytes = alike.reduce(0) { $0 + ($1.note?.utf8.count ?? 0) }
         try require(
             bytes + note.utf8.count <= Limits.cursorNotesBytesMax,
