@@ -1,5 +1,6 @@
 /// The name of something in a store: 1 to 200 bytes of UTF-8 with no control characters, no invisible ones but
-/// joiners, and no space at either end.
+/// joiners, and no space at either end. A new queue, schedule or workflow, and a worker, gets none either with a character that is
+/// shown as nothing, as a filler is: it would look like another one. What has such a name already keeps it, and is asked for by it.
 ///
 /// Names are the same when their bytes are. Swift takes two ways to write an accent for one text; a store does not.
 public protocol StoreName: Hashable, Comparable, Sendable, Codable, CustomStringConvertible {
@@ -109,6 +110,7 @@ public struct WorkerName: StoreName {
     /// - Throws: ``PenstockError`` with code `invalidInput` when `text` is no name.
     public init(_ text: String) throws(PenstockError) {
         try NameRules.validate(text, of: "worker", bytesMax: Limits.workerNameBytesMax)
+        try NameRules.refuseUnseen(text, of: "worker")
         self.text = text
     }
 
@@ -135,13 +137,50 @@ package enum NameRules {
             "\(whose) cannot begin or end with a space.")
     }
 
-    /// Whether `scalar` controls how others are shown, or is shown as nothing.
+    /// Throws ``PenstockError`` with code `invalidInput` when `text`, which is a name, is none for a new `thing`, as it holds a character
+    /// that is shown as nothing. What a store holds already is asked for by whatever name it has.
+    package static func refuseUnseen(_ text: String, of thing: String) throws(PenstockError) {
+        var previous: Unicode.Scalar?
+        for scalar in text.unicodeScalars {
+            if scalar.isShownAsNothing(after: previous) {
+                let number = String(scalar.value, radix: 16, uppercase: true)
+                let zeros = String(repeating: "0", count: max(0, 4 - number.count))
+                throw PenstockError(
+                    .invalidInput,
+                    "The name of a new \(thing) cannot hold the character U+\(zeros)\(number), which nobody sees: it would look like "
+                        + "another name; leave it out.")
+            }
+            previous = scalar
+        }
+    }
+
+    /// Whether `scalar` controls how others are shown.
     private static func isUnseen(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.properties.generalCategory {
         case .control, .lineSeparator, .paragraphSeparator: true
         // The two joiners are part of words and of emoji.
         case .format: scalar != "\u{200C}" && scalar != "\u{200D}"
         default: false
+        }
+    }
+}
+
+extension Unicode.Scalar {
+    /// Whether it is shown as nothing, or as a blank that counts as no space, so that a text with it looks like one without.
+    ///
+    /// - Parameter previous: what is before it. Behind an emoji the selector of its colours is a part of it.
+    package func isShownAsNothing(after previous: Unicode.Scalar?) -> Bool {
+        switch value {
+        // Most of a text. Nothing in these ranges is of that kind, and to look it up takes time.
+        case 0..<0xAD, 0xAE..<0x34F, 0x3165..<0xFE00: return false
+        // The two joiners are part of words and of emoji.
+        case 0x200C, 0x200D: return false
+        // A pattern of braille without a dot.
+        case 0x2800: return true
+        case 0xFE0F:
+            guard let previous, !previous.isASCII else { return true }
+            return !previous.properties.isEmoji
+        default: return properties.isDefaultIgnorableCodePoint
         }
     }
 }

@@ -8,6 +8,8 @@ import Testing
         ("plain", "plain"), ("", ""), ("a\nb\r\tc", #"a\nb\r\tc"#), ("\u{1B}[31mred\u{7F}\0", #"\x1B[31mred\x7F\x00"#),
         (#"C:\n"#, #"C:\\n"#), ("Ünïcødé 漢字 👩‍👩‍👧", "Ünïcødé 漢字 👩‍👩‍👧"), ("\u{85}\u{9B}", #"\u{85}\u{9B}"#),
         ("abc\u{202E}fdp", #"abc\u{202E}fdp"#), ("a\u{2028}b", #"a\u{2028}b"#), ("\u{FEFF}x", #"\u{FEFF}x"#),
+        ("a\u{3164}", #"a\u{3164}"#), ("a\u{FE0F}b", #"a\u{FE0F}b"#), ("\u{2800}", #"\u{2800}"#),
+        ("❤\u{FE0F}", "❤\u{FE0F}"),
     ])
     func makesTextSafe(text: String, safe: String) {
         #expect(Escape.text(text) == safe)

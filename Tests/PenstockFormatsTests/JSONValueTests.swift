@@ -36,6 +36,12 @@ import Testing
         #expect(JSONValue.optional(Int?.none) { .integer($0) } == .null)
     }
 
+    /// A selector behind an emoji is a part of it.
+    @Test func showsWhatNobodySees() {
+        #expect(JSONValue.string("a\u{3164}").text == #""a\u3164""#)
+        #expect(JSONValue.string("❤\u{FE0F}").text == "\"❤\u{FE0F}\"")
+    }
+
     @Test func staysOnOneLine() {
         var random = Seeded(4)
         for _ in 0..<1000 {

@@ -13,6 +13,7 @@ enum ConfigureRules {
         "deletes a queue with everything in it": deletes,
         "deletes no queue at work, unless forced": deletesByForce,
         "knows its queues": knowsQueues,
+        "gives nothing new a name that looks like another": refusesUnseenNames,
     ]
 
     static func createsOnce(_ bench: Bench) async throws {
@@ -138,5 +139,26 @@ enum ConfigureRules {
             await expect(.unknownQueue) { try await store.configure(.jobs, change) }
         }
         #expect(try await store.status(of: nil).queues.isEmpty)
+    }
+
+    static func refusesUnseenNames(_ bench: Bench) async throws {
+        let store = try await bench.open(.steady())
+        let schedule = Schedule(queue: .jobs, spec: "* * * * *", message: .text("report"))
+        let tasks = [NewTask(.named("t"), queue: .jobs, message: .text("it"))]
+        for unseen in ["\u{3164}", "\u{34F}", "\u{FE0F}", "\u{2800}"] {
+            let queue = try QueueName("jobs" + unseen)
+            await expect(.invalidInput) { try await store.configure(queue, .create(.steady(), ifAbsent: true)) }
+            let name = try ScheduleName("nightly" + unseen)
+            await expect(.invalidInput) { try await store.schedule(name, .put(schedule, replacing: true)) }
+            let workflow = NewWorkflow(.named("w" + unseen), tasks: tasks)
+            await expect(.invalidInput) { try await store.start(workflow, durability: .processCrash) }
+            await expect(.invalidInput) { try WorkerName("mill" + unseen) }
+        }
+        #expect(try await store.status(of: nil).queues.map(\.name) == [.jobs])
+        #expect(try await store.depths() == .of())
+        // A selector behind an emoji is a part of it, and joiners are of words.
+        for seen in ["❤\u{FE0F} mail", "می\u{200C}خواهم"] {
+            try await store.configure(QueueName(seen), .create(.steady(), ifAbsent: false))
+        }
     }
 }

@@ -13,6 +13,7 @@ struct PageText: MustacheContentType {
     func escapeText(_ text: String) -> String {
         var safe = ""
         safe.reserveCapacity(text.utf8.count)
+        var previous: Unicode.Scalar?
         for scalar in text.unicodeScalars {
             switch scalar {
             case "<": safe += "&lt;"
@@ -21,9 +22,10 @@ struct PageText: MustacheContentType {
             case "\"": safe += "&quot;"
             case "'": safe += "&#39;"
             case "\n", "\t", "\\": safe.unicodeScalars.append(scalar)
-            case _ where Escape.isUnsafe(scalar): safe += Escape.text(String(scalar))
+            case _ where Escape.isUnsafe(scalar, after: previous): safe += Escape.text(String(scalar))
             default: safe.unicodeScalars.append(scalar)
             }
+            previous = scalar
         }
         return safe
     }

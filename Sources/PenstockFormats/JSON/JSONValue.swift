@@ -100,19 +100,22 @@ package enum JSONValue: Equatable {
         text.withUTF8 { utf8 in
             // Most of a text is as it is: it is copied in runs.
             var (begin, index) = (0, 0)
+            var previous: Unicode.Scalar?
             while index < utf8.count {
                 let byte = utf8[index]
                 if isPlain(byte) {
+                    previous = nil
                     index += 1
                     continue
                 }
                 let scalar = scalar(at: index, of: utf8)
                 let end = index + UTF8.width(scalar)
-                if needsEscape(scalar) {
+                if scalar == "\"" || Escape.isUnsafe(scalar, after: previous) {
                     bytes.append(contentsOf: utf8[begin..<index])
                     escape(scalar, to: &bytes)
                     begin = end
                 }
+                previous = scalar
                 index = end
             }
             bytes.append(contentsOf: utf8[begin...])
@@ -132,8 +135,6 @@ package enum JSONValue: Equatable {
         guard case .valid(let encoded) = parser.parseScalar(from: &iterator) else { return "\u{FFFD}" }
         return Unicode.UTF8.decode(encoded)
     }
-
-    private static func needsEscape(_ scalar: Unicode.Scalar) -> Bool { scalar == "\"" || Escape.isUnsafe(scalar) }
 
     private static func escape(_ scalar: Unicode.Scalar, to bytes: inout [UInt8]) {
         switch scalar {

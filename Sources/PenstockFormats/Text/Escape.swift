@@ -1,13 +1,15 @@
+import PenstockCore
+
 /// Makes foreign text safe to show: what a payload, a name or an error holds can neither move a terminal's cursor nor
 /// pretend to be something else.
 ///
 /// Control characters become `\n`, `\r`, `\t` or `\xNN`; bytes that are not UTF-8 become `\xNN`; invisible
-/// characters that change how others are shown (directions, line separators) become `\u{NNNN}`; and a backslash
-/// becomes two, so that the bytes can be had back from what is shown.
+/// characters, which change how others are shown (directions, line separators) or are shown as nothing (fillers), become
+/// `\u{NNNN}`; and a backslash becomes two, so that the bytes can be had back from what is shown.
 package enum Escape {
     /// `text` made safe.
     package static func text(_ text: String) -> String {
-        guard text.unicodeScalars.contains(where: isUnsafe) else { return text }
+        guard text.unicodeScalars.contains(where: { isUnsafe($0) }) else { return text }
         var safe = ""
         for scalar in text.unicodeScalars { append(scalar, to: &safe) }
         return safe
@@ -64,7 +66,7 @@ package enum Escape {
     }
 
     private static func append(_ scalar: Unicode.Scalar, to safe: inout String) {
-        guard isUnsafe(scalar) else {
+        guard isUnsafe(scalar, after: safe.unicodeScalars.last) else {
             safe.unicodeScalars.append(scalar)
             return
         }
@@ -79,14 +81,16 @@ package enum Escape {
         }
     }
 
-    /// Whether `scalar` could do more than be seen.
-    package static func isUnsafe(_ scalar: Unicode.Scalar) -> Bool {
+    /// Whether `scalar` could do more than be seen, or is not seen.
+    ///
+    /// - Parameter previous: what is before it, if that is known.
+    package static func isUnsafe(_ scalar: Unicode.Scalar, after previous: Unicode.Scalar? = nil) -> Bool {
         if scalar.isASCII { return scalar.value < 0x20 || scalar.value == 0x7F || scalar == "\\" }
         switch scalar.properties.generalCategory {
         case .control, .lineSeparator, .paragraphSeparator: return true
         // The two joiners are part of words and of emoji; they move nothing.
         case .format: return scalar != "\u{200C}" && scalar != "\u{200D}"
-        default: return false
+        default: return scalar.isShownAsNothing(after: previous)
         }
     }
 

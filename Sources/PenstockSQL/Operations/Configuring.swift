@@ -14,6 +14,7 @@ enum Configuring {
                     .queueExists, "There is a queue called '\(queue)' already; `penstock queue set` changes its policy."
                 )
             }
+            try NameRules.refuseUnseen(queue.text, of: "queue")
             try refuseUnknownLimit(policy, connection)
             try write(policy, by: insert, to: queue, connection)
         case .set(let policy, let replaced):

@@ -85,6 +85,8 @@ package enum Scheduling {
         if let known {
             guard isReplacing else { throw PenstockError.exists(name) }
             try transaction.account(of: known.schedule.queue).refuseArriving(in: transaction)
+        } else {
+            try NameRules.refuseUnseen(name.text, of: "schedule")
         }
         // A program that says at each of its starts what it wants loses no firing by that, though its payload may be other bytes each time:
         // encrypted ones are, and those of a set.

@@ -16,6 +16,7 @@ package enum Workflows {
             }
             return StartedWorkflow(name: name, receipts: receipts, isNew: false)
         }
+        if let name = workflow.name { try NameRules.refuseUnseen(name.text, of: "workflow") }
         var tasks = try Tasks(workflow.tasks, durability: durability, in: transaction)
         let sequences = try tasks.writeLog()
         guard let first = sequences.first else {

@@ -9,6 +9,7 @@ extension MemoryState {
             try policy.validate()
             try refuseUnknownLimit(policy)
             if queues[name] == nil {
+                try NameRules.refuseUnseen(name.text, of: "queue")
                 queues[name] = MemoryQueue(policy: policy)
                 if policy.isFair { queues[name]?.fair = MemoryFair() }
                 return

@@ -204,6 +204,7 @@ extension MemoryState {
         if schedules[name] != nil, !isReplacing {
             throw PenstockError.exists(name)
         }
+        if schedules[name] == nil { try NameRules.refuseUnseen(name.text, of: "schedule") }
         if let known = schedules[name], known.schedule.isSame(as: schedule), !known.hasGivenUp {
             beginAnewIfAhead(name, at: moment)
             return schedules[name].map { record(name, $0) }

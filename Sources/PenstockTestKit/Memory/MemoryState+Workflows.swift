@@ -36,6 +36,7 @@ extension MemoryState {
             }
             return StartedWorkflow(name: name, receipts: receipts, isNew: false)
         }
+        if let name = new.name { try NameRules.refuseUnseen(name.text, of: "workflow") }
         try refuseUnlessAllFit(new.tasks, at: moment)
         let first = SequenceNumber(lastSequence.rawValue + 1)
         let name = new.name ?? freeName(for: first)

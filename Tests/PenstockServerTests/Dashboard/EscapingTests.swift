@@ -16,6 +16,11 @@ import Testing
         #expect(PayloadText.text(Array(text.utf8), .json) == text)
     }
 
+    /// A name that looks like another one is not taken for it.
+    @Test func whatNobodySeesIsShown() {
+        #expect(PageText().escapeText("a\u{3164} ❤\u{FE0F}") == "a\\u{3164} ❤\u{FE0F}")
+    }
+
     /// Markup, ends of attributes also with an accent on the quote, a terminal's escape, a change of direction.
     static let hostile = "<img src=x onerror=alert(1)>\"\u{301} autofocus onfocus='alert(2)' \u{1B}[31m\u{202E}txt.exe"
 
