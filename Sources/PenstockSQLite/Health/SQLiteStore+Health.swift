@@ -29,12 +29,21 @@ extension SQLiteStore {
 
     private static func repair(resolved path: String, dryRun: Bool, now: Timestamp) throws -> RepairReport {
         try FileIdentity.refuseOtherNames(path)
-        try DatabaseCompanions(of: path).refuseForeign(toWrite: false)
-        let file = try DatabaseQueue(path: path, configuration: Configuration("repair", busyMode: .timeout(30)))
+        let beside = DatabaseCompanions(of: path)
+        var configuration = Configuration("repair", busyMode: .timeout(30))
+        configuration.prepareDatabase { _ in try beside.refuseForeign(toWrite: false) }
+        let file = try DatabaseQueue(path: path, configuration: configuration)
         defer { try? file.close() }
         return try file.writeWithoutTransaction { database in
             try SchemaMigrator(path: path).refuseUnreadable(database)
             try SchemaMigrator(path: path).refuseOlder(database)
+            do {
+                // Another user may have made one since.
+                try beside.refuseForeign(toWrite: false)
+            } catch {
+                OpenFile.leaveWriteAheadLog(database, true)
+                throw error
+            }
             // On pages that are damaged a repair would do more harm.
             if let damage = try String.fetchOne(database, sql: "PRAGMA quick_check(1)"), damage != "ok" {
                 throw PenstockError(

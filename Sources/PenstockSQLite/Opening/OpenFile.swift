@@ -63,15 +63,13 @@ enum OpenFile {
     }
 
     private static func prepareFile(_ path: String, createIfMissing: Bool) throws {
-        let companions = DatabaseCompanions(of: path)
         if createIfMissing, FileIdentity.status(of: path) == nil, errno == ENOENT {
-            try companions.refuseForeign(toWrite: true)
+            try DatabaseCompanions(of: path).refuseForeign(toWrite: true)
             return try createPrivately(path)
         }
         _ = try FileIdentity(of: path)
         guard access(path, W_OK) == 0 else { throw SystemErrors.failure("\(path) cannot be written", errno) }
         try FileIdentity.refuseOtherLog(path)
-        try companions.refuseForeign(toWrite: true)
     }
 
     /// Makes the empty file with mode 0600. SQLite gives its companions the mode of the database.
@@ -113,6 +111,8 @@ enum OpenFile {
             if database.configuration.readonly { return }
             // What another program has left in its write-ahead log stays there as well.
             leaveWriteAheadLog(database, FileIdentity.size(of: path + "-wal") > 0)
+            // SQLite has opened the file, and opens what lies beside it as it first reads. Little time is left to put something there.
+            try DatabaseCompanions(of: path).refuseForeign(toWrite: true)
             try refuseUnusable(database, path, mayBeEmpty: mayBeEmpty)
             // A commit is whole in the write-ahead log, and the store flushes that after it.
             try database.execute(sql: "PRAGMA synchronous = NORMAL")
