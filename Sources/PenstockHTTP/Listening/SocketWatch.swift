@@ -2,7 +2,7 @@ package import Logging
 package import PenstockCore
 package import PenstockFormats
 import PenstockProcesses
-package import ServiceLifecycle
+import ServiceLifecycle
 import Synchronization
 
 /// Looks whether the sockets in the file system where a server listens are still there: a cleaner of old files, say, may have removed one.

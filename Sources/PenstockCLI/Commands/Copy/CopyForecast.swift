@@ -8,9 +8,10 @@ struct CopyForecast {
     let withLog: Bool
 
     @MainActor func show(_ options: OutputOptions) async throws {
-        let (counts, (isNew, refusal)) = try await source.look { from in
+        let (counts, start) = try await source.look { from in
             (try await from.copyForecast(withLog: withLog), try await lookAtTarget(from: from))
         }
+        let (isNew, refusal) = start
         let leased = counts.reduce(0) { $0 + $1.counts[.leased, default: 0] }
         let total = counts.reduce(0) { $0 + $1.total }
         let output = Output()
