@@ -48,6 +48,26 @@ import Testing
         try await server.stop()
     }
 
+    /// A worker would look at its token, and end. Such a failure comes as an answer of its own, or behind what was done before.
+    @Test func aStoreThatDoesNotAllowTheServerSomethingIsAway() async throws {
+        let mail = TokenServer.mail
+        let faulty = FaultyStore(InMemoryStore())
+        try await TokenServer.run(faulty) { (_, open) async throws in
+            let team = try await open("team")
+            let claim = ClaimRequest(queue: mail, limit: 1, lease: .seconds(30))
+            let enqueue = StoreOperation.enqueue([NewMessage(payload: [1])], to: mail, durability: .processCrash)
+            faulty.fail(every: [.claim], with: PenstockError(.forbidden, "The database does not allow it."))
+            await expect(.unreachable) { _ = try await team.claim(claim) }
+            await expect(.unreachable) { _ = try await team.perform([.claim(claim)]) }
+            let performed = try await team.perform([enqueue, .claim(claim)])
+            #expect(performed.answers.count == 1)
+            #expect((performed.failure as? PenstockError)?.code == .unreachable)
+            faulty.heal()
+            #expect(try await team.claim(claim).messages.count == 1)
+            try await team.close()
+        }
+    }
+
     /// It is a call like others, and no wait for a ring, which the server may leave open for longer.
     @Test func aServerThatSaysNothingIsGivenUpWithinTheTimeOfACall() async throws {
         let server = try await ScriptedServer.start { _ in [] }

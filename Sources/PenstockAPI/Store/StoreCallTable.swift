@@ -45,7 +45,7 @@ struct StoreCallTable: Sendable {
         add(RemoteCalls.enqueue) { caller, messages, queue, _ in try await caller.may(messages, to: queue) }
         add(RemoteCalls.claim) { caller, request in try caller.may(.consume, request.queue) }
         add(RemoteCalls.settle) { caller, settlements in try await caller.may(settlements) }
-        add(RemoteCalls.perform) { caller, operations in try await caller.may(operations) }
+        add(RemoteCalls.perform, telling: { $0.told($1) }) { caller, operations in try await caller.may(operations) }
         add(RemoteCalls.extend) { caller, extensions in
             try await caller.mayAny(of: .consume, withQueuesOf: extensions.map(\.lease.sequence), mayBeGone: true)
         }
@@ -137,12 +137,12 @@ struct StoreCallTable: Sendable {
         self.entries = entries
     }
 
-    /// What the store threw. Anything else is thrown on.
+    /// What the store threw, as its caller is told of it. Anything else is thrown on.
     private static func ofStore(_ error: any Error) throws -> any Error {
         // The server stops, and the call has not begun.
         if error is CancellationError { throw error }
         // The store throws none: the caller may not be told.
         if error is Problem { throw error }
-        return error
+        return (error as? PenstockError)?.toldToClients ?? error
     }
 }

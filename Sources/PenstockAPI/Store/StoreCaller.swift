@@ -150,6 +150,13 @@ struct StoreCaller: Sendable {
         }
     }
 
+    /// What became of operations, of which one may have failed behind others.
+    func told(_ performed: Performed) -> Performed {
+        Performed(
+            answers: performed.answers,
+            failure: (performed.failure as? PenstockError)?.toldToClients ?? performed.failure)
+    }
+
     /// What he may know of messages that were asked for by number. One of another queue may have come since its number was looked at.
     func told(_ page: MessagePage) -> MessagePage {
         if principal.queues == nil { return page }

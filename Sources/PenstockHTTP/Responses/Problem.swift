@@ -24,11 +24,10 @@ package struct Problem: Error, HTTPResponseError, Sendable {
 
     /// What `error` is to those for whom `advice` is. A client that is Penstock's own throws it where a command may say it.
     package init(_ error: PenstockError, advice: Advice = .http) {
-        // What its store does not allow the server is no matter of a client's, which would look at its own token, and end.
-        let code: PenstockError.Code = error.code == .forbidden ? .unreachable : error.code
-        let status = Self.status(of: code)
+        let error = error.toldToClients
+        let status = Self.status(of: error.code)
         self.init(
-            status, code: code.rawValue, advice.instead(of: error.message),
+            status, code: error.code.rawValue, advice.instead(of: error.message),
             retryAfterSeconds: status == .serviceUnavailable || status == .tooManyRequests ? 1 : nil)
     }
 
@@ -137,4 +136,15 @@ package struct Problem: Error, HTTPResponseError, Sendable {
 extension Problem: CustomStringConvertible {
     /// The sentence for people: a decoder in which it is thrown says it of the whole.
     package var description: String { detail }
+}
+
+extension PenstockError {
+    /// The error of a server's store as the server's clients are told of it, in whatever protocol. What its store does not allow the server is
+    /// no matter of a client's, which would look at its own token, and end: to a client the store is away.
+    package var toldToClients: PenstockError {
+        guard code == .forbidden else { return self }
+        var error = self
+        error.code = .unreachable
+        return error
+    }
 }

@@ -3,6 +3,7 @@ import Hummingbird
 import NIOCore
 import PenstockCore
 import PenstockFormats
+import PenstockHTTP
 
 /// Why a request of a client of Amazon SQS is not done, by Amazon's names.
 ///
@@ -71,7 +72,7 @@ extension Refusal {
 
     /// What an error of the store is to such a client. What may pass is a code after which its SDK tries again by itself.
     init(_ error: PenstockError) {
-        switch error.code {
+        switch error.toldToClients.code {
         case .unknownQueue, .queueDeleting: self = .unknownQueue
         case .invalidInput, .illegalTransition: self = .invalid(error.message)
         case .queueExists: self = Refusal("QueueNameExists", error.message)

@@ -63,6 +63,17 @@ import Testing
         }
     }
 
+    /// Its clients try again by themselves.
+    @Test func aStoreThatDoesNotAllowTheServerSomethingIsAway() async throws {
+        let storage = FaultyStore(TestDatabase().open())
+        try await TestServer.run(store: PenstockStore(storage)) { server in
+            storage.fail(.configure, with: PenstockError(.forbidden, "The database does not allow it."))
+            let response = try await server.sqsResponse("CreateQueue", ["QueueName": "mail"])
+            #expect(response.status == 503)
+            #expect(response.header("x-amzn-query-error") == "ServiceUnavailable;Receiver")
+        }
+    }
+
     @Test func attributesAndTagsAreOfTheQueueAndSeenByOtherServers() async throws {
         let store = PenstockStore(TestDatabase().open())
         try await TestServer.run(store: store) { server in
