@@ -114,6 +114,15 @@ public struct WorkerName: StoreName {
         self.text = text
     }
 
+    /// Takes the name of a token, by which its worker is called. It may hold a character that is shown as nothing: an operator has given it,
+    /// and none of those who claim by it can give another.
+    ///
+    /// - Throws: ``PenstockError`` with code `invalidInput` when `text` is no name at all, as it is too long.
+    package init(ofToken text: String) throws(PenstockError) {
+        try NameRules.validate(text, of: "worker", bytesMax: Limits.workerNameBytesMax)
+        self.text = text
+    }
+
     /// Takes a name that a store holds already, and so was checked before.
     package init(stored text: String) {
         self.text = text

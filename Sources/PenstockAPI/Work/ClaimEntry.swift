@@ -38,6 +38,7 @@ struct ClaimEntry: Decodable {
         try require(!queues.isEmpty, "A claim names its \"queues\".")
         for queue in queues { try principal.require(.consume, queue) }
         return RemoteClaim(
-            queues: queues, limit: limit, lease: lease, worker: try worker ?? WorkerName(principal.name), wait: wait)
+            queues: queues, limit: limit, lease: lease, worker: try worker ?? WorkerName(ofToken: principal.name),
+            wait: wait)
     }
 }

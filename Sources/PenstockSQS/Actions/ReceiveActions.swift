@@ -84,7 +84,7 @@ extension Call {
     var workerName: WorkerName {
         get throws(PenstockError) {
             let name = "sqs \(principal.name)"
-            if name.utf8.count <= Limits.workerNameBytesMax { return try WorkerName(name) }
+            if name.utf8.count <= Limits.workerNameBytesMax { return try WorkerName(ofToken: name) }
             return try WorkerName("sqs \(SHA256.hash(data: Array(principal.name.utf8)).hex)")
         }
     }

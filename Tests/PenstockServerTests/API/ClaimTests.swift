@@ -1,6 +1,7 @@
 import Foundation
 import Penstock
 import PenstockCore
+import PenstockHTTP
 import PenstockTestKit
 import Testing
 
@@ -134,6 +135,21 @@ import Testing
                 #expect(claimed.header(name)?.removingPercentEncoding == text)
             }
             #expect(text != "in the middle" || claimed.header("Penstock-Group") == text)
+        }
+    }
+
+    /// An operator has given the token its name, and a client that claims without one of its own cannot mend it.
+    @Test func aTokenWhoseNameHoldsWhatNobodySeesClaims() async throws {
+        let tokens = try Tokens("shop\u{3164} secret-of-the-shop read,produce,consume,operate")
+        try await TestServer.run(tokens: tokens) { server in
+            let shop = server.showing("secret-of-the-shop")
+            let url = try await shop.sqsQueue("mail")
+            try await shop.put("one", in: "mail")
+            #expect(try await shop.claim(from: "mail").count == 1)
+            try await shop.sqs("SendMessage", ["QueueUrl": url, "MessageBody": "two"])
+            #expect(try await shop.sqsReceive(url).map(\.body) == ["two"])
+            let named = try await shop.send("POST", "/v1/queues/mail/claims", "{\"worker\":\"shop\u{3164}\"}")
+            #expect(named.status == 400)
         }
     }
 
