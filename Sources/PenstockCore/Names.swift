@@ -150,8 +150,9 @@ package enum NameRules {
     /// that is shown as nothing. What a store holds already is asked for by whatever name it has.
     package static func refuseUnseen(_ text: String, of thing: String) throws(PenstockError) {
         var previous: Unicode.Scalar?
-        for scalar in text.unicodeScalars {
-            if scalar.isShownAsNothing(after: previous) {
+        var rest = text.unicodeScalars[...]
+        while let scalar = rest.popFirst() {
+            if scalar.isShownAsNothing(after: previous, before: rest.first) {
                 let number = String(scalar.value, radix: 16, uppercase: true)
                 let zeros = String(repeating: "0", count: max(0, 4 - number.count))
                 throw PenstockError(
@@ -177,8 +178,12 @@ package enum NameRules {
 extension Unicode.Scalar {
     /// Whether it is shown as nothing, or as a blank that counts as no space, so that a text with it looks like one without.
     ///
-    /// - Parameter previous: what is before it. Behind an emoji the selector of its colours is a part of it.
-    package func isShownAsNothing(after previous: Unicode.Scalar?) -> Bool {
+    /// - Parameters:
+    ///   - previous: what is before it. A selector is a part of what it says the shape of, and is nothing behind anything else.
+    ///   - next: what is behind it.
+    package func isShownAsNothing(
+        after previous: Unicode.Scalar?, before next: @autoclosure () -> Unicode.Scalar? = nil
+    ) -> Bool {
         switch value {
         // Most of a text. Nothing in these ranges is of that kind, and to look it up takes time.
         case 0..<0xAD, 0xAE..<0x34F, 0x3165..<0xFE00: return false
@@ -186,10 +191,21 @@ extension Unicode.Scalar {
         case 0x200C, 0x200D: return false
         // A pattern of braille without a dot.
         case 0x2800: return true
-        case 0xFE0F:
-            guard let previous, !previous.isASCII else { return true }
-            return !previous.properties.isEmoji
+        // With colours or without. A digit has either only within a keycap, and looks the same without one.
+        case 0xFE0E, 0xFE0F:
+            guard let previous, previous.properties.isEmoji else { return true }
+            return previous.isASCII && next() != Self.keycap
+        // Shapes of ideographs, as in names of persons and places.
+        case 0xFE00...0xFE02, 0xE0100...0xE01EF: return previous?.properties.isUnifiedIdeograph != true
+        // Shapes of Mongolian letters.
+        case 0x180B...0x180D, 0x180F: return !(0x1820...0x18AA).contains(previous?.value ?? 0)
         default: return properties.isDefaultIgnorableCodePoint
         }
     }
+
+    /// Whether it may be a part of the character before it, as a selector or a keycap is: how one is shown hangs on the other.
+    package var continuesPrevious: Bool { self == Self.keycap || properties.isVariationSelector }
+
+    /// What makes a key of the digit and the selector before it.
+    private static let keycap: Unicode.Scalar = "\u{20E3}"
 }

@@ -9,7 +9,10 @@ import Testing
         (#"C:\n"#, #"C:\\n"#), ("Ünïcødé 漢字 👩‍👩‍👧", "Ünïcødé 漢字 👩‍👩‍👧"), ("\u{85}\u{9B}", #"\u{85}\u{9B}"#),
         ("abc\u{202E}fdp", #"abc\u{202E}fdp"#), ("a\u{2028}b", #"a\u{2028}b"#), ("\u{FEFF}x", #"\u{FEFF}x"#),
         ("a\u{3164}", #"a\u{3164}"#), ("a\u{FE0F}b", #"a\u{FE0F}b"#), ("\u{2800}", #"\u{2800}"#),
-        ("❤\u{FE0F}", "❤\u{FE0F}"),
+        ("❤\u{FE0F}", "❤\u{FE0F}"), ("☎\u{FE0E}", "☎\u{FE0E}"), ("1\u{FE0F}\u{20E3} a", "1\u{FE0F}\u{20E3} a"),
+        ("葛\u{E0100}", "葛\u{E0100}"), ("\u{182D}\u{180B}", "\u{182D}\u{180B}"), ("1\u{FE0F}a", #"1\u{FE0F}a"#),
+        ("❤\u{FE0F}\u{FE0E}", "❤\u{FE0F}\\u{FE0E}"), ("a\u{E0100}", #"a\u{E0100}"#),
+        ("\0\u{FE0F}\u{20E3}", "\\x00\\u{FE0F}\u{20E3}"), ("a\u{180B}", #"a\u{180B}"#),
     ])
     func makesTextSafe(text: String, safe: String) {
         #expect(Escape.text(text) == safe)

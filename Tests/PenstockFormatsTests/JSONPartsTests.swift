@@ -8,6 +8,8 @@ import Testing
         [
             .null, .integer(-7), .array([]), .object([:]), .string(""),
             .string(String(repeating: "a\"\\\n\u{1}é\u{301}漢👩‍👧\u{E0001}", count: 20)),
+            .string(
+                String(repeating: "❤\u{FE0F}a\u{FE0F}1\u{FE0F}\u{20E3}2\u{FE0F}\u{FE0F}\u{20E3}葛\u{E0100}", count: 20)),
             .object([
                 "plain": .bool(true),
                 "a\"b": .array([.string("x"), .array([.null, .object(["c": .string("long enough")])])]),

@@ -39,7 +39,10 @@ import Testing
     /// A selector behind an emoji is a part of it.
     @Test func showsWhatNobodySees() {
         #expect(JSONValue.string("a\u{3164}").text == #""a\u3164""#)
-        #expect(JSONValue.string("❤\u{FE0F}").text == "\"❤\u{FE0F}\"")
+        #expect(JSONValue.string("a1\u{FE0F}").text == #""a1\ufe0f""#)
+        for seen in ["❤\u{FE0F}", "1\u{FE0F}\u{20E3}", "葛\u{E0100}"] {
+            #expect(JSONValue.string(seen).text.utf8.elementsEqual("\"\(seen)\"".utf8))
+        }
     }
 
     @Test func staysOnOneLine() {

@@ -145,7 +145,7 @@ enum ConfigureRules {
         let store = try await bench.open(.steady())
         let schedule = Schedule(queue: .jobs, spec: "* * * * *", message: .text("report"))
         let tasks = [NewTask(.named("t"), queue: .jobs, message: .text("it"))]
-        for unseen in ["\u{3164}", "\u{34F}", "\u{FE0F}", "\u{2800}"] {
+        for unseen in ["\u{3164}", "\u{34F}", "\u{FE0F}", "\u{2800}", "1\u{FE0F}", "\u{E0100}"] {
             let queue = try QueueName("jobs" + unseen)
             await expect(.invalidInput) { try await store.configure(queue, .create(.steady(), ifAbsent: true)) }
             let name = try ScheduleName("nightly" + unseen)
@@ -156,8 +156,8 @@ enum ConfigureRules {
         }
         #expect(try await store.status(of: nil).queues.map(\.name) == [.jobs])
         #expect(try await store.depths() == .of())
-        // A selector behind an emoji is a part of it, and joiners are of words.
-        for seen in ["❤\u{FE0F} mail", "می\u{200C}خواهم"] {
+        // A selector is a part of the character that it says the shape of, and joiners are of words.
+        for seen in ["❤\u{FE0F} mail", "می\u{200C}خواهم", "☎\u{FE0E}", "team 1\u{FE0F}\u{20E3}", "葛\u{E0100}城"] {
             try await store.configure(QueueName(seen), .create(.steady(), ifAbsent: false))
         }
     }

@@ -14,7 +14,8 @@ struct PageText: MustacheContentType {
         var safe = ""
         safe.reserveCapacity(text.utf8.count)
         var previous: Unicode.Scalar?
-        for scalar in text.unicodeScalars {
+        var rest = text.unicodeScalars[...]
+        while let scalar = rest.popFirst() {
             switch scalar {
             case "<": safe += "&lt;"
             case ">": safe += "&gt;"
@@ -22,7 +23,8 @@ struct PageText: MustacheContentType {
             case "\"": safe += "&quot;"
             case "'": safe += "&#39;"
             case "\n", "\t", "\\": safe.unicodeScalars.append(scalar)
-            case _ where Escape.isUnsafe(scalar, after: previous): safe += Escape.text(String(scalar))
+            case _ where Escape.isUnsafe(scalar, after: previous, before: rest.first):
+                safe += Escape.text(String(scalar))
             default: safe.unicodeScalars.append(scalar)
             }
             previous = scalar

@@ -16,7 +16,7 @@ package struct JSONParts: IteratorProtocol {
 
     /// - Parameters:
     ///   - value: what is written.
-    ///   - partBytes: with so many bytes a part is full. What it ends with may exceed that by as many characters, escaped.
+    ///   - partBytes: with so many bytes a part is full. What it ends with may exceed that by as many characters and two, escaped.
     package init(of value: JSONValue, partBytes: Int) {
         pieces = [.value(value)]
         self.partBytes = partBytes
@@ -51,12 +51,20 @@ package struct JSONParts: IteratorProtocol {
                 JSONValue.string(key).write(to: &part)
                 part += ":".utf8
             case .text(let rest):
-                let end = rest.index(rest.startIndex, offsetBy: partBytes, limitedBy: rest.endIndex) ?? rest.endIndex
+                let end = end(of: rest)
                 if end < rest.endIndex { pieces.append(.text(rest[end...])) }
                 part += JSONValue.string(String(rest[..<end])).bytes.dropFirst().dropLast()
             case .mark(let mark): part += mark.utf8
             }
         }
         return part.isEmpty ? nil : part
+    }
+
+    /// Where a part of a text ends: not between a character, its selector and the keycap of both, as how one is written hangs on the others.
+    private func end(of text: Substring.UnicodeScalarView) -> Substring.UnicodeScalarView.Index {
+        var end = text.index(text.startIndex, offsetBy: partBytes, limitedBy: text.endIndex) ?? text.endIndex
+        // However many follow, a selector behind another one is none of the character's.
+        for _ in 0..<2 where end < text.endIndex && text[end].continuesPrevious { text.formIndex(after: &end) }
+        return end
     }
 }

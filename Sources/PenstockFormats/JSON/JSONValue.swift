@@ -104,13 +104,15 @@ package enum JSONValue: Equatable {
             while index < utf8.count {
                 let byte = utf8[index]
                 if isPlain(byte) {
-                    previous = nil
+                    previous = Unicode.Scalar(byte)
                     index += 1
                     continue
                 }
                 let scalar = scalar(at: index, of: utf8)
                 let end = index + UTF8.width(scalar)
-                if scalar == "\"" || Escape.isUnsafe(scalar, after: previous) {
+                let isUnsafe = Escape.isUnsafe(
+                    scalar, after: previous, before: end < utf8.count ? Self.scalar(at: end, of: utf8) : nil)
+                if scalar == "\"" || isUnsafe {
                     bytes.append(contentsOf: utf8[begin..<index])
                     escape(scalar, to: &bytes)
                     begin = end

@@ -11,7 +11,16 @@ package enum Escape {
     package static func text(_ text: String) -> String {
         guard text.unicodeScalars.contains(where: { isUnsafe($0) }) else { return text }
         var safe = ""
-        for scalar in text.unicodeScalars { append(scalar, to: &safe) }
+        var previous: Unicode.Scalar?
+        var rest = text.unicodeScalars[...]
+        while let scalar = rest.popFirst() {
+            if isUnsafe(scalar, after: previous, before: rest.first) {
+                safe += escaped(scalar)
+            } else {
+                safe.unicodeScalars.append(scalar)
+            }
+            previous = scalar
+        }
         return safe
     }
 
@@ -36,18 +45,23 @@ package enum Escape {
 
     /// `bytes` as text, made safe.
     package static func bytes(_ bytes: ArraySlice<UInt8>) -> String {
-        decode(bytes) { append($0, to: &$1) }
+        decode(bytes, text)
     }
 
     /// `bytes` as text that is kept and not shown: only what is not UTF-8, and zero bytes, become `\xNN`.
     package static func kept(_ bytes: ArraySlice<UInt8>) -> String {
-        decode(bytes) { $0.value == 0 ? $1.append("\\x00") : $1.unicodeScalars.append($0) }
+        decode(bytes) { run in
+            var kept = ""
+            for scalar in run.unicodeScalars {
+                if scalar.value == 0 { kept += "\\x00" } else { kept.unicodeScalars.append(scalar) }
+            }
+            return kept
+        }
     }
 
-    private static func decode(
-        _ bytes: ArraySlice<UInt8>, _ append: (Unicode.Scalar, inout String) -> Void
-    ) -> String {
-        var text = ""
+    /// - Parameter show: what becomes of a run of UTF-8.
+    private static func decode(_ bytes: ArraySlice<UInt8>, _ show: (String) -> String) -> String {
+        var (text, run) = ("", "")
         var iterator = bytes.makeIterator()
         var parser = Unicode.UTF8.ForwardParser()
         var position = bytes.startIndex
@@ -55,42 +69,44 @@ package enum Escape {
             switch parser.parseScalar(from: &iterator) {
             case .valid(let encoded):
                 position += encoded.count
-                append(Unicode.UTF8.decode(encoded), &text)
+                run.unicodeScalars.append(Unicode.UTF8.decode(encoded))
             case .error(let length):
+                text += show(run)
+                run = ""
                 for byte in bytes[position..<(position + length)] { text += hex(byte) }
                 position += length
             case .emptyInput:
-                return text
+                return text + show(run)
             }
         }
     }
 
-    private static func append(_ scalar: Unicode.Scalar, to safe: inout String) {
-        guard isUnsafe(scalar, after: safe.unicodeScalars.last) else {
-            safe.unicodeScalars.append(scalar)
-            return
-        }
+    private static func escaped(_ scalar: Unicode.Scalar) -> String {
         switch scalar {
-        case "\\": safe += "\\\\"
-        case "\n": safe += "\\n"
-        case "\r": safe += "\\r"
-        case "\t": safe += "\\t"
+        case "\\": "\\\\"
+        case "\n": "\\n"
+        case "\r": "\\r"
+        case "\t": "\\t"
         default:
-            safe +=
-                scalar.isASCII ? hex(UInt8(scalar.value)) : "\\u{\(String(scalar.value, radix: 16, uppercase: true))}"
+            scalar.isASCII ? hex(UInt8(scalar.value)) : "\\u{\(String(scalar.value, radix: 16, uppercase: true))}"
         }
     }
 
     /// Whether `scalar` could do more than be seen, or is not seen.
     ///
-    /// - Parameter previous: what is before it, if that is known.
-    package static func isUnsafe(_ scalar: Unicode.Scalar, after previous: Unicode.Scalar? = nil) -> Bool {
+    /// - Parameters:
+    ///   - previous: what is before it, if that is known.
+    ///   - next: what is behind it, if that is known.
+    package static func isUnsafe(
+        _ scalar: Unicode.Scalar, after previous: Unicode.Scalar? = nil,
+        before next: @autoclosure () -> Unicode.Scalar? = nil
+    ) -> Bool {
         if scalar.isASCII { return scalar.value < 0x20 || scalar.value == 0x7F || scalar == "\\" }
         switch scalar.properties.generalCategory {
         case .control, .lineSeparator, .paragraphSeparator: return true
         // The two joiners are part of words and of emoji; they move nothing.
         case .format: return scalar != "\u{200C}" && scalar != "\u{200D}"
-        default: return scalar.isShownAsNothing(after: previous)
+        default: return scalar.isShownAsNothing(after: previous, before: next())
         }
     }
 

@@ -19,6 +19,7 @@ import Testing
     /// A name that looks like another one is not taken for it.
     @Test func whatNobodySeesIsShown() {
         #expect(PageText().escapeText("a\u{3164} ❤\u{FE0F}") == "a\\u{3164} ❤\u{FE0F}")
+        #expect(PageText().escapeText("1\u{FE0F}\u{20E3} 1\u{FE0F}") == "1\u{FE0F}\u{20E3} 1\\u{FE0F}")
     }
 
     /// Markup, ends of attributes also with an accent on the quote, a terminal's escape, a change of direction.
