@@ -69,6 +69,23 @@ import Testing
         #expect(try FileManager.default.contentsOfDirectory(atPath: side).isEmpty)
     }
 
+    /// The users of containers are known to no system, and a volume that they share may be open to all: what strangers could do there they
+    /// could do to the database itself.
+    @Test(.enabled(if: isRoot, "Only root gives files away."))
+    func usersWhomTheSystemDoesNotKnowShareADatabase() async throws {
+        #expect(chown(folder.path, 0, 4711) == 0 && chmod(folder.path, 0o2777) == 0)
+        try Data().write(to: URL(fileURLWithPath: path))
+        #expect(chown(path, 0, 4711) == 0 && chmod(path, 0o660) == 0)
+        #expect(FileManager.default.createFile(atPath: path + "-wal", contents: nil))
+        #expect(chmod(path + "-wal", 0o660) == 0 && chown(path + "-wal", 4713, 4711) == 0)
+        mkdir(side, 0o770)
+        #expect(chmod(side, 0o770) == 0 && chown(side, 4713, 4711) == 0)
+        try await SQLiteStore.openWithJobs(path).close()
+        // In a folder that is sticky they have to be known.
+        #expect(chmod(folder.path, 0o3777) == 0)
+        await expect(.readOnly) { try await SQLiteStore.open(path: path) }
+    }
+
     @Test(
         .enabled(if: isRoot, "Only root gives files away."),
         .enabled(if: getpwuid(nobody)?.pointee.pw_gid == nobody, "The system has to know the user."))

@@ -149,16 +149,17 @@ package struct SharedFolder: Sendable {
             if owner == 0 || owner == geteuid() || owner == user || mode & 0o002 != 0 { return true }
             guard mode & 0o020 != 0, group == self.group else { return false }
             // A folder may hand its group on to what is made in it, and some systems' always do, whoever makes it. So where all may make
-            // something the system is asked who is in the group. Elsewhere only its members and the folder's owner can have made it.
+            // something the system is asked who is in the group, and that knows no user of a container. Elsewhere only its members
+            // and the folder's owner can have made it, or strangers who can put another file into the database's own place as well.
             return !isFolderAnybodys || penstock_is_member(owner, group) != 0
         }
 
-        /// Whether all users may make files beside the database.
+        /// Whether all users may make files beside the database, and none may take the database itself away.
         private var isFolderAnybodys: Bool {
             guard let database else { return false }
             var status = stat()
             let folder = database[..<(database.lastIndex(of: "/") ?? database.startIndex)]
-            return stat(folder.isEmpty ? "/" : String(folder), &status) != 0 || status.st_mode & 0o002 != 0
+            return stat(folder.isEmpty ? "/" : String(folder), &status) != 0 || status.st_mode & 0o1002 == 0o1002
         }
 
         /// Whether all who can open the database can use what has `status`.
