@@ -75,7 +75,10 @@ final class LogBuffer: Sendable {
     }
 
     /// Whether a named subscription has still to come to an event that is not one of the last `count`.
+    ///
+    /// - Throws: `forbidden` also where a server does not let this program read the log: it is told of no cursors then.
     private func isNeeded(beyond count: Int) async throws -> Bool {
+        _ = try await queue.storage.log(LogQuery(queue: queue.name, .last(1), limit: 1))
         let cursors = try await queue.storage.status(of: queue.name).cursors.filter { !$0.name.isOfSettings }
         guard let furthestBehind = cursors.map(\.sequence).min() else { return false }
         let kept = try await beginning(ofLast: count).place.sequence

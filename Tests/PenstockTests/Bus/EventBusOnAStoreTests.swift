@@ -130,6 +130,32 @@ import Testing
         #expect(try await EventBus.open(in: the.store, bufferLength: 2).bufferLength == 2)
     }
 
+    /// A store at a server, by a token that may not read: it is told of no cursors.
+    private struct UnreadStore: ForwardingStore {
+        let base: any MessageStore
+
+        func log(_ query: LogQuery) async throws -> LogPage { throw PenstockError(.forbidden, "No.") }
+
+        func status(of queue: QueueName?) async throws -> StoreStatus {
+            var status = try await base.status(of: queue)
+            status.cursors = []
+            return status
+        }
+    }
+
+    @Test func aProgramThatMayNotReadMakesNoBusSmaller() async throws {
+        let bus = try await EventBus.open(in: the.store, bufferLength: 100)
+        _ = bus.subscribe(Placed.self, named: "mailer")
+        await bus.flush()
+        let unread = PenstockStore(UnreadStore(base: the.base), options: .init(time: the.time))
+        let refusal = await #expect(throws: PenstockError.self) {
+            try await EventBus.open(in: unread, bufferLength: 2)
+        }
+        #expect(refusal?.code == .forbidden)
+        #expect(try await EventBus.open(in: the.otherProcess()).bufferLength == 100)
+        #expect(try await EventBus.open(in: unread, bufferLength: 100).bufferLength == 100)
+    }
+
     /// The first ones are forgotten between the look at the end and the first page.
     @Test(.inMemory) func aLongReplayMissesNothingThatIsKept() async throws {
         let (length, sent) = (Limits.rowsMax + 20, Limits.rowsMax + 60)
