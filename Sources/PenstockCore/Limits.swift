@@ -76,7 +76,7 @@ public enum Limits {
     public static let cursorNoteBytesMax = 32 * 1024
     /// Bytes in what is said at all cursors of one queue's log, but for those of settings: 1 MiB.
     public static let cursorNotesBytesMax = 1024 * 1024
-    /// Cursors in one queue's log. Those of settings do not count, and are as many at most.
+    /// Cursors in one queue's log. Those of settings do not count, and are as many at most; one more says that a log has ended.
     public static let cursorCountMax = 1000
     /// Bytes in a schedule's name.
     public static let scheduleNameBytesMax = 200

@@ -217,6 +217,8 @@ enum CursorRules {
             try await store.moveCursor(CursorName(stored: "\(number)"), of: .jobs, .place(after: nil))
         }
         await expect(.invalidInput) { try await store.moveCursor(printer, of: .jobs, .place(after: nil)) }
+        try await store.moveCursor(.completion, of: .jobs, .place(after: nil, note: "x"))
+        try await store.moveCursor(.completion, of: .jobs, .remove)
         let settings = CursorName(stored: CursorName.settingsPrefix + "1")
         #expect(try await store.moveCursor(settings, of: .jobs, .place(after: nil, note: note))?.note == note)
         #expect(try await store.status(of: .jobs).cursors.count == Limits.cursorCountMax + 1)

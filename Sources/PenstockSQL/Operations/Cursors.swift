@@ -55,14 +55,15 @@ enum Cursors {
     private static func requireRoom(
         for name: CursorName, _ note: String?, _ account: QueueAccount, _ connection: Connection
     ) throws {
+        // How a log has ended is written down whatever readers have said, and however many there are.
+        if name == .completion { return }
         let query = name.isOfSettings ? measureSettings : measureReaders
         let (count, bytes) =
             try connection.first(query, .integer(account.id)) { row in (row.integer(0), row.integer(1)) } ?? (0, 0)
         try require(
             count < Limits.cursorCountMax,
             "The log '\(account.name)' has \(count) cursors (cursorCountMax); remove one that nobody reads by.")
-        // How a log has ended is written down whatever readers have said.
-        guard let note, !name.isOfSettings, name != .completion else { return }
+        guard let note, !name.isOfSettings else { return }
         try require(
             Int(bytes) + note.utf8.count <= Limits.cursorNotesBytesMax,
             "The notes of all cursors of the log '\(account.name)' have at most \(Limits.cursorNotesBytesMax) bytes (cursorNotesBytesMax), and those that are there have \(bytes); write less, or remove a cursor that nobody reads by."

@@ -110,12 +110,13 @@ extension MemoryState {
     private func requireRoom(
         for name: CursorName, _ note: String?, beside cursors: [CursorName: CursorRecord], of queue: QueueName
     ) throws(PenstockError) {
+        // How a log has ended is written down whatever readers have said, and however many there are.
+        if name == .completion { return }
         let alike = cursors.values.filter { $0.name.isOfSettings == name.isOfSettings }
         try require(
             alike.count < Limits.cursorCountMax,
             "The log '\(queue)' has \(alike.count) cursors (cursorCountMax); remove one that nobody reads by.")
-        // How a log has ended is written down whatever readers have said.
-        guard let note, !name.isOfSettings, name != .completion else { return }
+        guard let note, !name.isOfSettings else { return }
         let bytes = alike.reduce(0) { $0 + ($1.note?.utf8.count ?? 0) }
         try require(
             bytes + note.utf8.count <= Limits.cursorNotesBytesMax,
