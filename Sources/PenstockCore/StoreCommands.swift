@@ -110,7 +110,7 @@ public struct PruneRequest: Sendable {
     public var retention: Retention?
     /// How many messages at most.
     public var limit: Int
-    /// Whether tasks may be passed over unseen which this process has found within the last hour to be needed by their workflows: somebody
+    /// Whether tasks may be passed over unseen which this process has found within the last hour to be kept by dead letters: somebody
     /// who prunes each minute need not look at all of them each time. A server is not told.
     package var passesKept = false
 

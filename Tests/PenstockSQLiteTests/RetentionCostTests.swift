@@ -65,4 +65,29 @@ import Testing
         #expect(try await store.workflows(WorkflowQuery()).isEmpty)
         try await store.close()
     }
+
+    /// A workflow may last longer than its queues keep messages. Its end lets them go with the next round, also those behind what a
+    /// dead letter keeps.
+    @Test func whatARunningWorkflowKeepsIsLookedAtEachTime() async throws {
+        let store = try await harness.openStore()
+        let policy = QueuePolicy(retention: Retention(age: .seconds(1)))
+        for queue in [QueueName.jobs, .mail] { try await store.configure(queue, .create(policy, ifAbsent: true)) }
+        for name in ["failed", "running"] {
+            let tasks = [task("first", in: .mail), task("last", in: .jobs)]
+            _ = try await store.start(
+                NewWorkflow(WorkflowName(stored: name), tasks: tasks), durability: .processCrash)
+            let first = try await store.take(1, from: .mail)
+            _ = try await store.settle(first.map { Settlement($0.lease, .done) })
+            harness.time.advance(by: .seconds(10))
+            if name == "failed" { try await store.work(.dead(error: "bad")) }
+        }
+        var request = PruneRequest(limit: 10_000)
+        request.passesKept = true
+        for _ in 1...2 { #expect(try await store.prune(request) == Pruned()) }
+        try await store.work(.done)
+        harness.time.advance(by: .seconds(10))
+        #expect(try await store.prune(request) == Pruned(messages: 2))
+        #expect(try await store.workflows(WorkflowQuery()).map(\.name.text) == ["failed"])
+        try await store.close()
+    }
 }

@@ -20,6 +20,10 @@ struct RetentionLook {
         var passedCount: Int64 = 0
         var ended = Mark()
         var died = Mark()
+        /// Up to where all that is left of what has ended is kept by dead letters, which may be so for good.
+        var keptByDead = Mark()
+        /// Whether something behind that is kept for as long as its workflow goes on, or until it is told.
+        var isPastOthers = false
         /// Workflows whose tasks stay. That one was to be kept is the answer of an earlier transaction: it can be out of date,
         /// and then the next pruning takes them. The other answer is asked for again in each.
         var openWorkflows: Set<Int64> = []
@@ -27,14 +31,30 @@ struct RetentionLook {
         /// When a look that has come here by several of them began at the first row; `nil`: this one did.
         var beganAt: BootTime?
 
-        /// From where another look may go on for a while, as all rows before it that are left are kept; `nil`: it was at none. Messages
-        /// end with later times, so none comes to lie before it. Those beyond a count do, and are looked at from the first one.
+        /// From where another look may go on for a while, as all rows before it that are left are kept by dead letters; `nil`: there are
+        /// none. Messages end with later times, so none comes to lie before it. Those beyond a count do, and are looked at from the
+        /// first one, as are dead letters, which do not keep each other.
         func kept(at now: BootTime) -> Place? {
-            if ended.finishedAt == .min, died.finishedAt == .min { return nil }
+            if keptByDead.finishedAt == .min { return nil }
             var kept = Place(queue: queue)
-            (kept.ended, kept.died, kept.beganAt) = (ended, died, beganAt ?? now)
+            (kept.ended, kept.keptByDead, kept.beganAt) = (keptByDead, keptByDead, beganAt ?? now)
             return kept
         }
+
+        /// Takes where a look has come to among what has ended.
+        mutating func pass(_ need: Need) {
+            if need == .ofOthers { isPastOthers = true }
+            if !isPastOthers { keptByDead = ended }
+        }
+    }
+
+    /// What needs a message, if anything does.
+    enum Need {
+        case nothing
+        /// Its workflow has a dead letter, and nothing else is known to be in the way.
+        case ofDeadLetter
+        /// Its workflow goes on, or is still to be told.
+        case ofOthers
     }
 
     private struct Row {
@@ -113,6 +133,7 @@ struct RetentionLook {
     ) throws -> (found: [LineEntry], passedCount: Int64) {
         var found: [LineEntry] = []
         var passedCount: Int64 = 0
+        let isOfEnded = mark == \Place.ended
         while found.count < limit, !isSpent {
             let pageCount = min(rowsMax - passedCount - Int64(found.count), Int64(Self.pageMax))
             if pageCount <= 0 { break }
@@ -120,13 +141,14 @@ struct RetentionLook {
                 query, .integer(account.id), .integer(moment), .integer(place[keyPath: mark].finishedAt),
                 .integer(place[keyPath: mark].sequence), .integer(pageCount), read: Self.read)
             for row in rows where found.count < limit {
-                guard rowsLeft > 0, let isNeeded = try isNeeded(row, in: transaction) else {
+                guard rowsLeft > 0, let need = try need(of: row, in: transaction) else {
                     isSpent = true
                     break
                 }
                 rowsLeft -= 1
                 place[keyPath: mark] = Place.Mark(finishedAt: row.finishedAt, sequence: row.sequence)
-                if isNeeded {
+                if isOfEnded { place.pass(need) }
+                if need != .nothing {
                     passedCount += 1
                 } else {
                     found.append(
@@ -146,30 +168,30 @@ struct RetentionLook {
             finishedAt: row.integer(2), workflowID: row.optionalInteger(3), isUntold: row.integer(4) != 0)
     }
 
-    /// Whether a task stays: while its workflow has a task that has not ended, or a dead letter, whose redrive brings back what
+    /// Why a task stays: while its workflow has a task that has not ended, or a dead letter, whose redrive brings back what
     /// was cancelled and needs what others gave. Dead letters do not keep each other.
     ///
     /// - Returns: `nil` when that cannot be said without looking at more than one transaction does.
-    private mutating func isNeeded(_ row: Row, in transaction: Transaction) throws -> Bool? {
-        guard let id = row.workflowID else { return false }
+    private mutating func need(of row: Row, in transaction: Transaction) throws -> Need? {
+        guard let id = row.workflowID else { return .nothing }
         // Those that wait for it are still to be told what became of it.
-        if row.isUntold || transaction.cascade.isNoted(row.sequence) { return true }
-        if place.openWorkflows.contains(id) { return true }
+        if row.isUntold || transaction.cascade.isNoted(row.sequence) { return .ofOthers }
+        if place.openWorkflows.contains(id) { return .ofOthers }
         if endedWorkflows[id] == nil {
             // What was noted of a dead letter's own workflow may be of another transaction.
-            if place.deadWorkflows.contains(id), row.state != .dead { return true }
+            if place.deadWorkflows.contains(id), row.state != .dead { return .ofDeadLetter }
             if tasksLeft <= 0 { return nil }
             guard let hasDead = try hasDead(id, isEnough: row.state != .dead, transaction.connection) else {
                 place.openWorkflows.insert(id)
-                return true
+                return .ofOthers
             }
             if hasDead {
                 place.deadWorkflows.insert(id)
-                if row.state != .dead { return true }
+                if row.state != .dead { return .ofDeadLetter }
             }
             endedWorkflows[id] = hasDead
         }
-        return endedWorkflows[id] == true && row.state != .dead
+        return endedWorkflows[id] == true && row.state != .dead ? .ofDeadLetter : .nothing
     }
 
     /// Whether a workflow has a dead letter; `nil` when one of its tasks has not ended, or it is too large to say.
