@@ -2,48 +2,85 @@ internal import Logging
 internal import PenstockCore
 internal import Synchronization
 
-/// Says of a worker's queues once that they are being deleted: claims from such a queue are not refused, they give nothing, also when
-/// the process that deletes it was killed and nobody goes on with it.
+/// Says of the queues that workers of this process work once that they are being deleted: claims from such a queue are not refused, they
+/// give nothing, also when the process that deletes it was killed and nobody goes on with it.
+///
+/// All workers of a store look together, once a minute: a look at a queue goes through all that workers have in hand, and a program may
+/// have hundreds of workers, or of queues.
 final class DeletionNotice: Sendable {
     private struct State {
-        /// Those that are still looked at.
-        var queues: [QueueName]
+        /// How many workers work each.
+        var workerCounts: [QueueName: Int] = [:]
         var told: Set<QueueName> = []
+        /// Those of which this process may not know it.
+        var hidden: Set<QueueName> = []
+        /// Whether it may look at the whole store.
+        var maySeeAll = true
     }
 
-    private let state: Mutex<State>
-    private let isDeleting: @Sendable (QueueName) async throws -> Bool
+    private let state = Mutex(State())
+    private let gate: RateGate
+    private let deleting: @Sendable (QueueName?) async throws -> Set<QueueName>
     private let say: @Sendable (String) -> Void
 
     /// - Parameters:
-    ///   - isDeleting: whether a queue is being deleted, or is copied here and not all of it has come.
+    ///   - deleting: which queues are being deleted, or are copied here and have not come whole: of all, or of that one.
     ///   - say: told the sentence.
     init(
-        of queues: [QueueName], isDeleting: @escaping @Sendable (QueueName) async throws -> Bool,
+        time: any TimeSource, deleting: @escaping @Sendable (QueueName?) async throws -> Set<QueueName>,
         say: @escaping @Sendable (String) -> Void
     ) {
-        state = Mutex(State(queues: queues))
-        self.isDeleting = isDeleting
+        gate = RateGate(RateGate.pruneInterval, time: time)
+        self.deleting = deleting
         self.say = say
     }
 
-    /// Makes one of a worker's queues, which says it by the store's logger.
-    convenience init(of queues: [QueueName], _ handle: StoreHandle) {
-        self.init(of: queues) { queue in
-            try await handle.storage.status(of: queue).queue(queue).isDeleting
+    /// Makes one of a store, which says it by its logger.
+    convenience init(_ storage: any MessageStore, time: any TimeSource, logger: Logger) {
+        self.init(time: time) { queue in
+            Set(try await storage.status(of: queue).queues.filter(\.isDeleting).map(\.name))
         } say: { sentence in
-            handle.logger.warning("\(sentence)")
+            logger.warning("\(sentence)")
         }
     }
 
-    /// Begins the first look, beside the worker: its start waits for nothing.
-    func beginLook() -> Task<Void, Never> {
-        ownTask { await self.look() }
+    /// Called when a worker begins to work these.
+    func begin(_ queues: [QueueName]) {
+        state.withLock { state in
+            for queue in queues { state.workerCounts[queue, default: 0] += 1 }
+        }
     }
 
-    /// Waits for the end of a look, which is cancelled where it is not wanted to its end, or the caller is cancelled.
-    func end(_ look: Task<Void, Never>, isWanted: Bool) async {
-        if !isWanted { look.cancel() }
+    /// Called when a worker ends. The next one of such a queue is told of it anew.
+    func end(_ queues: [QueueName]) {
+        state.withLock { state in
+            for queue in queues {
+                let left = state.workerCounts[queue, default: 0] - 1
+                state.workerCounts[queue] = left > 0 ? left : nil
+                if left <= 0 { state.told.remove(queue) }
+            }
+        }
+    }
+
+    /// Whether the caller is to look at all that is worked, as no other worker has begun to within the last minute.
+    func tryPass() -> Bool {
+        if state.withLock({ $0.workerCounts.isEmpty }) { return false }
+        return gate.tryPass()
+    }
+
+    /// Looks at all queues that are worked.
+    func look() async {
+        await look(at: state.withLock { Array($0.workerCounts.keys) })
+    }
+
+    /// Begins a look at a worker's queues, beside the worker: its start waits for nothing. It takes the place of the others' look.
+    func beginLook(at queues: [QueueName]) -> Task<Void, Never> {
+        _ = gate.tryPass()
+        return ownTask { await self.look(at: queues) }
+    }
+
+    /// Waits for the end of a look, which is cancelled where the caller is cancelled.
+    func wait(for look: Task<Void, Never>) async {
         await withTaskCancellationHandler {
             await look.value
         } onCancel: {
@@ -51,28 +88,46 @@ final class DeletionNotice: Sendable {
         }
     }
 
-    /// Looks at each queue once. One of which this worker may not know that is left out from then on.
-    func look() async {
-        for queue in state.withLock({ $0.queues }) {
+    /// Looks at these, by one reading if it may.
+    private func look(at queues: [QueueName]) async {
+        let (known, maySeeAll) = state.withLock { state in
+            (queues.filter { !state.hidden.contains($0) }, state.maySeeAll)
+        }
+        if known.count > 1, maySeeAll {
             do {
-                let gives = try await !isDeleting(queue)
-                let isNews = state.withLock { state in
-                    if gives {
-                        state.told.remove(queue)
-                        return false
-                    }
-                    return state.told.insert(queue).inserted
-                }
-                if isNews {
-                    say(
-                        "The queue '\(queue)' is being deleted, or copied here and not all of it has come, and gives nothing; "
-                            + "if no program is at it, finish that: `penstock doctor` says how.")
-                }
+                let all = try await deleting(nil)
+                for queue in known { note(queue, isDeleting: all.contains(queue)) }
+                return
             } catch let error as PenstockError where error.code == .forbidden {
-                state.withLock { $0.queues.removeAll { $0 == queue } }
+                state.withLock { $0.maySeeAll = false }
             } catch {
-                // The worker itself tells of a queue that is gone, and of a store that fails.
+                // The workers themselves tell of a store that fails.
+                return
             }
         }
+        for queue in known {
+            do {
+                note(queue, isDeleting: try await deleting(queue).contains(queue))
+            } catch let error as PenstockError where error.code == .forbidden {
+                _ = state.withLock { $0.hidden.insert(queue) }
+            } catch {
+                // Its worker itself tells of a queue that is gone, and of a store that fails.
+            }
+        }
+    }
+
+    private func note(_ queue: QueueName, isDeleting: Bool) {
+        let isNews = state.withLock { state in
+            guard isDeleting else {
+                state.told.remove(queue)
+                return false
+            }
+            // Its worker may have ended meanwhile.
+            return state.workerCounts[queue] != nil && state.told.insert(queue).inserted
+        }
+        guard isNews else { return }
+        say(
+            "The queue '\(queue)' is being deleted, or copied here and not all of it has come, and gives nothing; "
+                + "if no program is at it, finish that: `penstock doctor` says how.")
     }
 }

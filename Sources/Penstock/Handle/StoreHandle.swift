@@ -15,6 +15,7 @@ final class StoreHandle: Sendable {
     let reclaimGate: RateGate
     /// When to forget what retention lets go: once a minute at most, however many workers there are.
     let pruneGate: RateGate
+    let deletionNotice: DeletionNotice
     /// `nil`: nobody traces.
     let tracing: MessageTracing?
     let lines = ProducerLines()
@@ -31,9 +32,11 @@ final class StoreHandle: Sendable {
         self.time = time
         self.random = random
         self.durability = durability
-        self.logger = logger ?? Logger(label: "penstock", factory: { _ in SwiftLogNoOpLogHandler() })
+        let logger = logger ?? Logger(label: "penstock", factory: { _ in SwiftLogNoOpLogHandler() })
+        self.logger = logger
         reclaimGate = RateGate(RateGate.reclaimInterval, time: time)
         pruneGate = RateGate(RateGate.pruneInterval, time: time)
+        deletionNotice = DeletionNotice(storage, time: time, logger: logger)
         metricsFactory = metrics
         tracing = MessageTracing(tracer)
     }

@@ -6,8 +6,6 @@ internal import Synchronization
 /// retention lets go.
 struct Upkeep: Sendable {
     let handle: StoreHandle
-    /// Looks each minute at the worker's queues, if it is a worker's.
-    var notice: DeletionNotice?
 
     /// Does it at once, when a schedule is due, and from minute to minute, until the task is cancelled; begins no round once the
     /// worker stops.
@@ -15,9 +13,6 @@ struct Upkeep: Sendable {
     /// Pruning goes on beside it: a firing that waited a minute for the end of a long round would count as missed.
     func run(until stopping: Latch) async {
         let round = Round()
-        let lookGate = RateGate(RateGate.pruneInterval, time: handle.time)
-        // The first one is the worker's own.
-        _ = lookGate.tryPass()
         await withDiscardingTaskGroup { group in
             var retry = StoreRetry()
             var pause = Duration.zero
@@ -29,7 +24,7 @@ struct Upkeep: Sendable {
                         round.end()
                     }
                 }
-                if let notice, lookGate.tryPass() { group.addTask { await notice.look() } }
+                if handle.deletionNotice.tryPass() { group.addTask { await handle.deletionNotice.look() } }
                 pause = await fire(&retry)
             } while (try? await handle.time.sleep(for: pause)) != nil
         }

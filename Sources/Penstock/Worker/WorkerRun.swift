@@ -17,7 +17,6 @@ final class WorkerRun<Element: Sendable>: Sendable {
     let inFlight: InFlight
     let slots: HandlerSlots
     let alarm: Alarm
-    private let notice: DeletionNotice
     /// Opens when nothing more is to be claimed.
     let stopping = Latch()
     /// Why claiming ended, if it was an error.
@@ -42,7 +41,6 @@ final class WorkerRun<Element: Sendable>: Sendable {
         let slots = HandlerSlots(concurrency: options.concurrency, ahead: options.ahead)
         self.slots = slots
         alarm = Alarm(time) { slots.touch() }
-        notice = DeletionNotice(of: holders.map(\.queue), handle)
     }
 
     /// Ends the claiming. What runs may go on for the time of grace.
@@ -53,11 +51,15 @@ final class WorkerRun<Element: Sendable>: Sendable {
     }
 
     func run() async throws {
-        let firstLook = notice.beginLook()
+        let (notice, names) = (handle.deletionNotice, holders.map(\.queue))
+        notice.begin(names)
+        defer { notice.end(names) }
+        // One that drains ends at once where nothing is ready, and is to say why.
+        let look = options.drain ? notice.beginLook(at: names) : nil
         await withTaskGroup(of: Void.self) { group in
             group.addTask { [holders] in await LeaseKeeper(holders: holders, onlyOfRuns: false).run() }
             group.addTask { await self.dismissAfterGrace() }
-            group.addTask { await Upkeep(handle: self.handle, notice: self.notice).run(until: self.stopping) }
+            group.addTask { await Upkeep(handle: self.handle).run(until: self.stopping) }
             await withTaskCancellationHandler(operation: { await manage() }) {
                 dismiss()
                 stop()
@@ -65,8 +67,7 @@ final class WorkerRun<Element: Sendable>: Sendable {
             alarm.stop()
             group.cancelAll()
         }
-        // One that drains ends at once where nothing is ready, and is to say why.
-        await notice.end(firstLook, isWanted: options.drain)
+        if let look { await notice.wait(for: look) }
         // A handler may leave between the moment it is given up and the moment its message is handed in for that.
         try? await settle(slots.take(at: time.boot, wantsAll: true).finished)
         try Task.checkCancellation()

@@ -12,10 +12,12 @@ import Testing
     private final class HalfDeletedStore: ForwardingStore {
         let base: any MessageStore
         let hasBegun = Mutex(false)
+        let looks = Tally()
 
         init(_ base: any MessageStore) { self.base = base }
 
         func status(of queue: QueueName?) async throws -> StoreStatus {
+            looks.add()
             var status = try await base.status(of: queue)
             for index in status.queues.indices { status.queues[index].isDeleting = hasBegun.withLock { $0 } }
             return status
@@ -64,15 +66,14 @@ import Testing
         let (a, b) = (try QueueName("a"), try QueueName("b"))
         let deleted = Mutex<Set<QueueName>>([])
         let (told, asked) = (TestLog(), Tally())
-        let notice = DeletionNotice(of: [a, b]) { queue in
-            if queue == b {
-                asked.add()
-                throw PenstockError(.forbidden, "No.")
-            }
-            return deleted.withLock { $0.contains(queue) }
+        let notice = DeletionNotice(time: time) { queue in
+            if queue == a { return deleted.withLock { $0 } }
+            asked.add()
+            throw PenstockError(.forbidden, "No.")
         } say: { sentence in
             told.logger.warning("\(sentence)")
         }
+        notice.begin([a, b])
         await notice.look()
         #expect(told.lines == [])
         _ = deleted.withLock { $0.insert(a) }
@@ -80,12 +81,49 @@ import Testing
             await notice.look()
             #expect(told.lines.map { $0.prefix(30) } == ["The queue 'a' is being deleted"])
         }
-        #expect(asked.count == 1, "Of one that it may not know it asks no more.")
+        #expect(asked.count == 2, "Of all, and of one that it may not know, it asks no more.")
         // Made anew, and deleted again.
         _ = deleted.withLock { $0.remove(a) }
         await notice.look()
         _ = deleted.withLock { $0.insert(a) }
         await notice.look()
         #expect(told.lines.count == 2)
+        // Another worker says it as well, which may be another program's.
+        notice.end([a, b])
+        notice.begin([a])
+        await notice.look()
+        #expect(told.lines.count == 3)
+    }
+
+    /// A program may have hundreds of workers and queues, and each look goes through all that is in hand.
+    @Test func allWorkersOfAProcessLookTogether() async throws {
+        let (a, b) = (try QueueName("a"), try QueueName("b"))
+        let asked = Mutex<[QueueName?]>([])
+        let told = TestLog()
+        let notice = DeletionNotice(time: time) { queue in
+            asked.withLock { $0.append(queue) }
+            return [b]
+        } say: { sentence in
+            told.logger.warning("\(sentence)")
+        }
+        #expect(!notice.tryPass(), "Nobody works.")
+        for queue in [a, b, b] { notice.begin([queue]) }
+        #expect((1...3).filter { _ in notice.tryPass() } == [1])
+        await notice.look()
+        #expect(asked.withLock { $0 } == [nil])
+        #expect(told.lines.map { $0.prefix(30) } == ["The queue 'b' is being deleted"])
+        time.advance(by: .seconds(60))
+        #expect((1...3).filter { _ in notice.tryPass() } == [1])
+    }
+
+    @Test func workersOfOneStoreMakeOneLookAtTheirStart() async throws {
+        let queue = try await store.queue("q", of: Int.self)
+        let before = half.looks.count
+        let workers = (1...3).map { _ in Task { try await Worker(queue) { _ in }.run() } }
+        try await time.waitForSleepers(count: 3 * Fixture.sleepersOfIdleWorker)
+        try await half.looks.wait(for: before + 1)
+        for worker in workers { worker.cancel() }
+        for worker in workers { _ = await worker.result }
+        #expect(half.looks.count == before + 1)
     }
 }
