@@ -1,3 +1,5 @@
+import PenstockCore
+
 /// A JSON value as text in UTF-8, on one line, part by part: no more of it is in memory at once than the value and a part. Where characters
 /// are escaped the text is many times as long as what it says.
 package struct JSONParts: IteratorProtocol {
