@@ -73,10 +73,12 @@ final class DeletionNotice: Sendable {
         await look(at: state.withLock { Array($0.workerCounts.keys) })
     }
 
-    /// Begins a look at a worker's queues, beside the worker: its start waits for nothing. It takes the place of the others' look.
+    /// Begins a look at a worker's queues, beside the worker: its start waits for nothing. Where one is due it is at those of all.
     func beginLook(at queues: [QueueName]) -> Task<Void, Never> {
-        _ = gate.tryPass()
-        return ownTask { await self.look(at: queues) }
+        let isForAll = gate.tryPass()
+        return ownTask {
+            if isForAll { await self.look() } else { await self.look(at: queues) }
+        }
     }
 
     /// Waits for the end of a look, which is cancelled where the caller is cancelled.

@@ -88,7 +88,7 @@ import Testing
         _ = deleted.withLock { $0.insert(a) }
         await notice.look()
         #expect(told.lines.count == 2)
-        // Another worker says it as well, which may be another program's.
+        // A worker that comes after those says it as well.
         notice.end([a, b])
         notice.begin([a])
         await notice.look()
@@ -114,6 +114,23 @@ import Testing
         #expect(told.lines.map { $0.prefix(30) } == ["The queue 'b' is being deleted"])
         time.advance(by: .seconds(60))
         #expect((1...3).filter { _ in notice.tryPass() } == [1])
+    }
+
+    /// Else one that drains each minute could take the place of every look at the queues of the others.
+    @Test func oneThatDrainsLooksForAllWhereThatIsDue() async throws {
+        let (a, b) = (try QueueName("a"), try QueueName("b"))
+        let asked = Mutex<[QueueName?]>([])
+        let told = TestLog()
+        let notice = DeletionNotice(time: time) { queue in
+            asked.withLock { $0.append(queue) }
+            return [a]
+        } say: { sentence in
+            told.logger.warning("\(sentence)")
+        }
+        for queue in [a, b] { notice.begin([queue]) }
+        for _ in 1...2 { await notice.wait(for: notice.beginLook(at: [b])) }
+        #expect(asked.withLock { $0 } == [nil, b])
+        #expect(told.lines.map { $0.prefix(30) } == ["The queue 'a' is being deleted"])
     }
 
     @Test func workersOfOneStoreMakeOneLookAtTheirStart() async throws {
