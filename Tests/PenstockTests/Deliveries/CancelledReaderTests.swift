@@ -26,8 +26,8 @@ import Testing
                 Task {
                     let given = AsyncStream.makeStream(of: Delivery<Int>.self)
                     let engine = DeliveryEngine(queue: queue, inFlightMax: 1, lease: .seconds(30)) { delivery in
-                        given.continuation.yield(delivery)
-                        return true
+                        // One that is cancelled takes nothing more, and nobody settles what it is given.
+                        if case .terminated = given.continuation.yield(delivery) { false } else { true }
                     }
                     engine.request(1)
                     async let failure = engine.run()
