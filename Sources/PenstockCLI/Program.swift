@@ -154,11 +154,18 @@ public enum Program {
         return (["Error: Unknown option '\(option.name)'.\(advice)"] + usage).joined(separator: "\n")
     }
 
-    /// The argument that the parser takes for an unknown option in `message`, if it begins as a negative number does. Of several digits the
-    /// parser may name the first one.
+    /// The argument that the parser takes for an option and that begins as a negative number does. Where nothing else stands in its place
+    /// the parser says only that something is missing.
     private static func negativeNumber(in message: String) -> String? {
         let beginning = "Error: Unknown option '"
-        guard message.hasPrefix(beginning) else { return nil }
+        guard message.hasPrefix(beginning) else {
+            let own = arguments.prefix { $0 != "--" }
+            // Behind an option it is that one's value.
+            return zip(own, own.dropFirst()).first { before, number in
+                !before.hasPrefix("-") && number.hasPrefix("-") && Int(number) != nil
+            }?.1
+        }
+        // Of several digits the parser may name the first one.
         let name = message.dropFirst(beginning.count).prefix { $0 != "'" }
         guard name.first == "-", let digit = name.dropFirst().first, ("0"..."9").contains(digit) else { return nil }
         return arguments.first { $0.hasPrefix(name) } ?? String(name)
