@@ -158,8 +158,7 @@ package struct SharedFolder: Sendable {
         private var isFolderAnybodys: Bool {
             guard let database else { return false }
             var status = stat()
-            let folder = database[..<(database.lastIndex(of: "/") ?? database.startIndex)]
-            return stat(folder.isEmpty ? "/" : String(folder), &status) != 0 || status.st_mode & 0o1002 == 0o1002
+            return stat(SharedFolder.parent(of: database), &status) != 0 || status.st_mode & 0o1002 == 0o1002
         }
 
         /// Whether all who can open the database can use what has `status`.

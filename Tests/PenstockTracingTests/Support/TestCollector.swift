@@ -86,11 +86,12 @@ final class TestCollector: Sendable {
             let isKept = answer.hasPrefix(Self.kept)
             let parts = answer.dropFirst(isKept ? Self.kept.count : 0).split(separator: "{", maxSplits: 1)
             let body = parts.count == 2 ? "{" + parts[1] : ""
+            // Before the answer: a client that has it may be asked at once what has come.
+            note(request)
             connection.write(
                 Array(
                     "HTTP/1.1 \(parts[0])\r\nContent-Length: \(body.utf8.count)\r\nConnection: close\r\n\r\n\(body)"
                         .utf8))
-            note(request)
             if isKept { state.withLock { $0.silent.append(connection) } } else { connection.close() }
         }
     }
