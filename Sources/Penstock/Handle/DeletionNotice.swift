@@ -12,10 +12,6 @@ final class DeletionNotice: Sendable {
         /// How many workers work each.
         var workerCounts: [QueueName: Int] = [:]
         var told: Set<QueueName> = []
-        /// Those of which this process may not know it.
-        var hidden: Set<QueueName> = []
-        /// Whether it may look at the whole store.
-        var maySeeAll = true
     }
 
     private let state = Mutex(State())
@@ -92,29 +88,21 @@ final class DeletionNotice: Sendable {
 
     /// Looks at these, by one reading if it may.
     private func look(at queues: [QueueName]) async {
-        let (known, maySeeAll) = state.withLock { state in
-            (queues.filter { !state.hidden.contains($0) }, state.maySeeAll)
-        }
-        if known.count > 1, maySeeAll {
+        if queues.count > 1 {
             do {
                 let all = try await deleting(nil)
-                for queue in known { note(queue, isDeleting: all.contains(queue)) }
+                for queue in queues { note(queue, isDeleting: all.contains(queue)) }
                 return
             } catch let error as PenstockError where error.code == .forbidden {
-                state.withLock { $0.maySeeAll = false }
+                // A token for some queues may know of each of these.
             } catch {
                 // The workers themselves tell of a store that fails.
                 return
             }
         }
-        for queue in known {
-            do {
-                note(queue, isDeleting: try await deleting(queue).contains(queue))
-            } catch let error as PenstockError where error.code == .forbidden {
-                _ = state.withLock { $0.hidden.insert(queue) }
-            } catch {
-                // Its worker itself tells of a queue that is gone, and of a store that fails.
-            }
+        for queue in queues {
+            // Its worker itself tells of a queue that is gone, and of a store that fails. Of one that it may not look at nothing is said.
+            if let found = try? await deleting(queue) { note(queue, isDeleting: found.contains(queue)) }
         }
     }
 
