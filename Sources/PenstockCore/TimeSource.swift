@@ -49,4 +49,11 @@ extension BootTime {
         guard bootID == now.bootID, microseconds > now.microseconds else { return nil }
         return .microseconds(microseconds - now.microseconds)
     }
+
+    /// Whether less than `interval` has passed since this moment. Where it is a server's clock, one that was set back has less than nothing
+    /// pass: that is not recent, or nobody would look for as long as it was set back.
+    package func isRecent(at now: BootTime, within interval: Duration) -> Bool {
+        let passed = now.microseconds - microseconds
+        return bootID == now.bootID && passed >= 0 && passed < interval.wholeMicroseconds
+    }
 }

@@ -22,22 +22,16 @@ final class RateGate: Sendable {
     /// Whether a caller could pass now.
     var isDue: Bool {
         let now = time.boot
-        return last.withLock { $0.map { !isRecent($0, at: now) } ?? true }
+        return last.withLock { $0.map { !$0.isRecent(at: now, within: interval) } ?? true }
     }
 
     /// Whether the caller may pass. It must do what it passes for: no other caller passes for the interval.
     func tryPass() -> Bool {
         let now = time.boot
         return last.withLock { last in
-            if let last, isRecent(last, at: now) { return false }
+            if let last, last.isRecent(at: now, within: interval) { return false }
             last = now
             return true
         }
-    }
-
-    private func isRecent(_ last: BootTime, at now: BootTime) -> Bool {
-        // Where it is a server's clock, one that was set back has less than nothing pass.
-        let passed = now.microseconds - last.microseconds
-        return last.bootID == now.bootID && passed >= 0 && passed < interval.wholeMicroseconds
     }
 }

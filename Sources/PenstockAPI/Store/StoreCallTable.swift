@@ -32,14 +32,10 @@ struct StoreCallTable: Sendable {
         ) {
             entries[call.id] = Entry(isReading: call.isReading) { caller, reader in
                 let parts = try call.parts(of: &reader)
-                let result: Result<Answer, any Error>
-                do {
+                return try await Self.answer(to: caller) {
                     try await isAllowed(caller, repeat each parts)
-                    result = .success(try await tell(caller, try await call(caller.store.storage, repeat each parts)))
-                } catch {
-                    result = .failure(try Self.ofStore(error))
+                    return try await tell(caller, try await call(caller.store.storage, repeat each parts))
                 }
-                return StoreAnswerBytes(result, now: caller.store.time.now)
             }
         }
         add(RemoteCalls.enqueue) { caller, messages, queue, _ in try await caller.may(messages, to: queue) }
@@ -105,16 +101,11 @@ struct StoreCallTable: Sendable {
         add(RemoteCalls.schedules, telling: { $0.told($1) }) { caller, name in try await caller.mayLook(at: name) }
         // What the caller may not be told of makes a page no shorter.
         entries[RemoteCalls.schedulePage.id] = Entry(isReading: RemoteCalls.schedulePage.isReading) { caller, reader in
-            let query: ScheduleQuery = try reader()
-            try reader.end()
-            let result: Result<[ScheduleRecord], any Error>
-            do {
+            let query = try RemoteCalls.schedulePage.parts(of: &reader)
+            return try await Self.answer(to: caller) {
                 try caller.may(.read)
-                result = .success(try await caller.schedules(page: query))
-            } catch {
-                result = .failure(try Self.ofStore(error))
+                return try await caller.schedules(page: query)
             }
-            return StoreAnswerBytes(result, now: caller.store.time.now)
         }
         add(RemoteCalls.fire) { caller in try caller.may(.consume) }
         add(RemoteCalls.start, telling: { try await $0.told($1) }) { caller, workflow, _ in
@@ -137,12 +128,22 @@ struct StoreCallTable: Sendable {
         self.entries = entries
     }
 
-    /// What the store threw, as its caller is told of it. Anything else is thrown on.
-    private static func ofStore(_ error: any Error) throws -> any Error {
-        // The server stops, and the call has not begun.
-        if error is CancellationError { throw error }
-        // The store throws none: the caller may not be told.
-        if error is Problem { throw error }
-        return (error as? PenstockError)?.toldToClients ?? error
+    /// What a call gave, or the error that the store threw, as the caller is told of it.
+    private static func answer<Answer: WireValue>(
+        to caller: StoreCaller, _ call: () async throws -> Answer
+    ) async throws -> StoreAnswerBytes {
+        let result: Result<Answer, any Error>
+        do {
+            result = .success(try await call())
+        } catch let error as CancellationError {
+            // The server stops, and the call has not begun.
+            throw error
+        } catch let problem as Problem {
+            // The store throws none: the caller may not be told.
+            throw problem
+        } catch {
+            result = .failure((error as? PenstockError)?.toldToClients ?? error)
+        }
+        return StoreAnswerBytes(result, now: caller.store.time.now)
     }
 }

@@ -168,14 +168,11 @@ struct StoreCaller: Sendable {
     ///
     /// - Throws: a problem with status 403; `leaseLost` when he may only work and no worker has it; `unknownMessage`.
     func mayKnowSteps(of sequence: SequenceNumber) async throws {
-        try await mayAny(of: .read, .consume, withQueuesOf: [sequence])
         // One token's scopes are for the same queues.
-        if principal.scopes.contains(.read) { return }
-        let query = MessageQuery(sequences: [sequence], limit: 1)
-        guard let record = try await store.storage.messages(query).records.first else {
-            throw PenstockError.unknown(sequence)
+        guard principal.scopes.contains(.consume), !principal.scopes.contains(.read) else {
+            return try await mayAny(of: .read, .consume, withQueuesOf: [sequence])
         }
-        try may(.consume, record.queue)
+        let record = try await Lookup(store: store).message(sequence, principal, .consume)
         guard record.state == .leased else {
             throw PenstockError(
                 .leaseLost,

@@ -148,9 +148,9 @@ package struct SharedFolder: Sendable {
         func trusts(_ owner: uid_t, _ group: gid_t) -> Bool {
             if owner == 0 || owner == geteuid() || owner == user || mode & 0o002 != 0 { return true }
             guard mode & 0o020 != 0, group == self.group else { return false }
-            // A folder may hand its group on to what is made in it, and some systems' always do, whoever makes it. So where all may make
-            // something the system is asked who is in the group, and that knows no user of a container. Elsewhere only its members
-            // and the folder's owner can have made it, or strangers who can put another file into the database's own place as well.
+            // A folder may hand its group on to each file that is made in it, and on some systems every folder does. So in a folder where all
+            // users may make files, this process asks the system for the members of the group. The system knows no user of a container.
+            // In any other folder a member or the folder's owner has made the file, or a user who can replace the database itself as well.
             return !isFolderAnybodys || penstock_is_member(owner, group) != 0
         }
 

@@ -46,8 +46,7 @@ package final class WriterLock: Sendable {
     /// next process makes another, and neither this lock nor those of this process's workers are seen there.
     package var isInPlace: Bool {
         var status = stat()
-        // A place that this process may not look at any more says nothing.
-        guard stat(path, &status) == 0 else { return errno != ENOENT && errno != ENOTDIR }
+        guard stat(path, &status) == 0 else { return !SystemErrors.isNothingThere }
         return FileNumber(status) == number
     }
 

@@ -14,7 +14,7 @@ final class KeptTasks: Sendable {
     /// Where to begin in each queue whose first rows were looked at within the last hour.
     func places(at now: BootTime) -> [QueueName: RetentionLook.Place] {
         places.withLock { places in
-            places = places.filter { Self.isRecent($0.value.beganAt, at: now) }
+            places = places.filter { $0.value.beganAt?.isRecent(at: now, within: Self.lookEvery) == true }
             return places
         }
     }
@@ -24,12 +24,5 @@ final class KeptTasks: Sendable {
         places.withLock { places in
             for place in found { places[place.queue] = place }
         }
-    }
-
-    private static func isRecent(_ moment: BootTime?, at now: BootTime) -> Bool {
-        guard let moment, moment.bootID == now.bootID else { return false }
-        // A server's clock may be set back.
-        let passed = now.microseconds - moment.microseconds
-        return passed >= 0 && passed < lookEvery.wholeMicroseconds
     }
 }

@@ -138,7 +138,7 @@ struct FileIdentity: Equatable {
     ///   all its bytes, beside its write-ahead log: SQLite would take that for an old one, and remove it.
     init(of path: String, look: (String) -> stat? = status) throws {
         guard let status = look(path) else {
-            guard Self.isNothingThere else {
+            guard SystemErrors.isNothingThere else {
                 throw SystemErrors.failure("\(path) cannot be looked at", errno)
             }
             try Self.refuseLogWithoutFile(path)
@@ -191,7 +191,7 @@ struct FileIdentity: Equatable {
     /// Throws `fileReplaced` when another file, or none, is at `path` now, and `corrupt` when it has lost all its bytes.
     func requireStill(at path: String) throws {
         guard let status = Self.status(of: path) else {
-            if Self.isNothingThere { throw Self.replaced(path) }
+            if SystemErrors.isNothingThere { throw Self.replaced(path) }
             return
         }
         guard FileIdentity(status) == self else { throw Self.replaced(path) }
@@ -202,10 +202,6 @@ struct FileIdentity: Equatable {
                 "\(path) was cut to 0 bytes while it was open; stop its programs and restore it from a copy.")
         }
     }
-
-    /// Whether a place of which ``status(of:)`` has just said nothing is empty. One that cannot be looked at for the moment, as its folder may
-    /// not be entered or its disk does not answer, says nothing of the file that is open.
-    static var isNothingThere: Bool { errno == ENOENT || errno == ENOTDIR }
 
     /// Throws `fileReplaced` when the write-ahead log beside the file at `path` belongs to one that was there before.
     static func refuseOtherLog(_ path: String) throws {

@@ -7,11 +7,13 @@ import PenstockProcesses
 /// SQLite does not look whether they are still there. When somebody removes one, the next program makes another, of which this process
 /// sees nothing, and each of the two writes over what the other has written. So no process goes on without those that it has open.
 struct OpenCompanions: Sendable {
+    private static let ends = ["-wal", "-shm"]
+
     private let companions: [(path: String, identity: FileIdentity)]
 
     /// Those of the file at `path`, on which a connection must be open and stay so.
     init(of path: String) {
-        companions = ["-wal", "-shm"].compactMap { end in
+        companions = Self.ends.compactMap { end in
             FileIdentity.status(of: path + end).map { (path + end, FileIdentity($0)) }
         }
     }
@@ -21,7 +23,7 @@ struct OpenCompanions: Sendable {
         for (path, identity) in companions {
             if let status = FileIdentity.status(of: path) {
                 if FileIdentity(status) == identity { continue }
-            } else if !FileIdentity.isNothingThere {
+            } else if !SystemErrors.isNothingThere {
                 continue
             }
             throw Self.replaced(path)
@@ -35,7 +37,7 @@ struct OpenCompanions: Sendable {
     static func refuseForeign(at path: String, beside database: Database) throws {
         do {
             try DatabaseCompanions(of: path).refuseForeign(toWrite: true)
-            for file in ["-wal", "-shm"].map({ path + $0 }) where FileIdentity.status(of: file) == nil {
+            for file in ends.map({ path + $0 }) where FileIdentity.status(of: file) == nil {
                 throw replaced(file)
             }
         } catch {

@@ -151,10 +151,5 @@ final class QueueDirectory: Sendable {
         )
     }
 
-    private func isFresh(_ readAt: BootTime) -> Bool {
-        let now = time.boot
-        // Where it is a server's clock, one that was set back has less than nothing pass.
-        let passed = now.microseconds - readAt.microseconds
-        return now.bootID == readAt.bootID && passed >= 0 && passed < Self.keptFor.wholeMicroseconds
-    }
+    private func isFresh(_ readAt: BootTime) -> Bool { readAt.isRecent(at: time.boot, within: Self.keptFor) }
 }
