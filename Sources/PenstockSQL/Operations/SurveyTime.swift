@@ -15,11 +15,10 @@ final class SurveyTime: Sendable {
     func isDue(by time: any TimeSource) -> Bool {
         let now = Look(boot: time.boot, wall: time.now)
         return last.withLock { last in
-            if let last, last.boot.bootID == now.boot.bootID {
+            if let last, last.boot.isRecent(at: now.boot, within: .seconds(3600)) {
                 let passed = now.boot.microseconds - last.boot.microseconds
                 let set = (now.wall - last.wall).wholeMicroseconds - passed
-                // Where both are the clock of a server, one that was set back has less than nothing pass.
-                if (0..<3_600_000_000).contains(passed), abs(set) < 60_000_000 { return false }
+                if abs(set) < 60_000_000 { return false }
             }
             last = now
             return true
