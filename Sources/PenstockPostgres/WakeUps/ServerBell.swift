@@ -147,9 +147,7 @@ final class ServerBell: Sendable {
         let look = ServerLook(connection, sessions.locks, sessions.clock)
         var hears = false
         var lastQuestion = ContinuousClock.now
-        var nextLook = ContinuousClock.now
-        var nextCount = ContinuousClock.now
-        var restEnd = ContinuousClock.now
+        var (nextLook, nextCount, restEnd) = (lastQuestion, lastQuestion, lastQuestion)
         var commitCount: UInt64?
         var isReadable = true
         while true {
@@ -197,18 +195,17 @@ final class ServerBell: Sendable {
             }
             if waits, nextLook <= .now {
                 let count = host?.listener.commitCount
-                if hears || host?.listener.hasLooked != true || !hearsOthers() {
-                    if restEnd <= .now || count != commitCount {
-                        let seen = try look.look(asksForOthers: hears && host != nil)
-                        pass(on: seen)
-                        // Where all are of this machine, nobody comes to hold messages without a commit that is counted.
-                        let mayRest = seen.isIdle && seen.isAlone
-                        (restEnd, commitCount) = (.now + (mayRest ? Self.restMax : .zero), count)
-                        lastQuestion = .now
-                    }
-                    host?.listener.sayLooked()
+                let looks = hears || host?.listener.hasLooked != true || !hearsOthers()
+                if looks, restEnd <= .now || count != commitCount {
+                    let seen = try look.look(asksForOthers: hears && host != nil)
+                    pass(on: seen)
+                    // Where all are of this machine, nobody comes to hold messages without a commit that is counted.
+                    let mayRest = seen.isIdle && seen.isAlone
+                    (restEnd, commitCount) = (.now + (mayRest ? Self.restMax : .zero), count)
+                    lastQuestion = .now
                 }
-                nextLook = .now + Self.lookEvery
+                nextLook = .now + (restEnd > .now ? Self.restLookEvery : Self.lookEvery)
+                if looks { host?.listener.sayLooked(for: nextLook - .now) }
                 state.withLock { $0.hearsEverything = true }
             }
             // A connection that died in silence is noticed by a question, and so are tables in the place of others.
@@ -297,4 +294,6 @@ final class ServerBell: Sendable {
     static let lookEvery = Duration.milliseconds(500)
     /// How long nobody looks while nobody holds messages, nothing is committed and no other machine listens.
     private static let restMax = Duration.seconds(2)
+    /// How soon a commit is seen meanwhile: a worker that claims and dies at once is missed within a second.
+    private static let restLookEvery = Duration.milliseconds(750)
 }
