@@ -84,6 +84,7 @@ public final class SQLiteStore: SQLStore {
     /// - Throws: as ``open(path:options:)``.
     public static func open(pool: DatabasePool, options: Options = Options()) async throws -> SQLiteStore {
         try await DatabasePath.use(pool.path) { path in
+            try OtherNames.refuse(path)
             try FileIdentity.refuseOtherLog(path)
             try DatabaseCompanions(of: path).refuseForeign(toWrite: true)
             return try SQLiteStore(pool, path: path, ownsPool: false, options)
@@ -91,7 +92,6 @@ public final class SQLiteStore: SQLStore {
     }
 
     private init(_ pool: DatabasePool, path: String, ownsPool: Bool, _ options: Options) throws {
-        try FileIdentity.refuseOtherNames(path)
         _ = try pool.writeWithoutTransaction { database in
             let migrator = SchemaMigrator(path: path)
             if options.migration == .refuse { try migrator.refuseOlder(database) }

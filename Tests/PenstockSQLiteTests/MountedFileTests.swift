@@ -29,6 +29,39 @@ struct MountedFileTests {
         try await SQLiteStore.open(path: path).close()
     }
 
+    /// A log that is begun beside the wrong name and left there is written into the file when it is next opened by that name.
+    @Test func aRefusedOpeningLeavesNothingBesideTheFile() async throws {
+        let store = try await SQLiteStore.openWithJobs(path)
+        try await store.put(.text("it"))
+        let place = folder.file("place.db")
+        let mount = try BoundFile(path, at: place)
+        for _ in 1...2 { await expect(.invalidInput) { try await SQLiteStore.open(path: place) } }
+        #expect(!FileManager.default.fileExists(atPath: place + "-wal"))
+        #expect(!FileManager.default.fileExists(atPath: place + "-shm"))
+        withExtendedLifetime(mount) {}
+        #expect(try await store.texts() == ["it"])
+        try await store.close()
+    }
+
+    /// What a program writes that has it open lies in a log beside the other name.
+    @Test func aFileThatIsAtWorkElsewhereIsNotLookedAt() async throws {
+        let store = try await SQLiteStore.openWithJobs(path)
+        try await store.put(.text("it"))
+        let place = folder.file("place.db")
+        let mount = try BoundFile(path, at: place)
+        let error = await expect(.invalidInput) { try await SQLiteReader.open(path: place) }
+        #expect(error?.message.hasPrefix("\(place) is mounted by itself") == true)
+        await expect(.invalidInput) { try await SQLiteStore.inspectHealth(path: place) }
+        await expect(.invalidInput) {
+            try await SQLiteStore.backup(of: place, to: folder.file("copy.db"), replacing: false)
+        }
+        #expect(!FileManager.default.fileExists(atPath: folder.file("copy.db")))
+        #expect(try await store.texts() == ["it"], "The look has taken no lock from the store.")
+        try await store.close()
+        try await SQLiteReader.open(path: place).close()
+        withExtendedLifetime(mount) {}
+    }
+
     /// A process that opens the file by the mounted folder finds what lies beside it.
     @Test func aFileInAFolderThatIsMountedIsUsed() async throws {
         try await SQLiteStore.openWithJobs(path).close()

@@ -44,6 +44,7 @@ import Testing
             try await reader.close()
         }
         #expect(!exists(other + "-penstock"))
+        #expect(!exists(other + "-wal"), "It would be written into the file one day.")
         try FileManager.default.removeItem(atPath: other)
         try await SQLiteStore.open(path: path).close()
     }

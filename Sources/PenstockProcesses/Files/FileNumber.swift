@@ -3,7 +3,7 @@ import CPenstockSystem
 
 /// Which file it is, whatever its name, by the numbers that the kernel gives to its device and to the file there. Another file has them only
 /// when this one is gone and no process has it open.
-package struct FileNumber: Equatable, Sendable {
+package struct FileNumber: Hashable, Sendable {
     private let device: UInt64
     /// The number on its device.
     package let inode: UInt64

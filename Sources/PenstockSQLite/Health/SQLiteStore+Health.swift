@@ -12,7 +12,8 @@ extension SQLiteStore {
         path: String, stuckAfter: Duration = .seconds(3600), time: any TimeSource = SystemTime()
     ) async throws -> HealthReport {
         try await DatabasePath.use(path, mustExist: true) { path in
-            try HealthInspection(path: path, stuckAfter: stuckAfter, time: time).report()
+            try OtherNames.refuseUse(path)
+            return try HealthInspection(path: path, stuckAfter: stuckAfter, time: time).report()
         }
     }
 
@@ -28,7 +29,7 @@ extension SQLiteStore {
     }
 
     private static func repair(resolved path: String, dryRun: Bool, now: Timestamp) throws -> RepairReport {
-        try FileIdentity.refuseOtherNames(path)
+        try OtherNames.refuse(path)
         let beside = DatabaseCompanions(of: path)
         var configuration = Configuration("repair", busyMode: .timeout(30))
         configuration.prepareDatabase { _ in try beside.refuseForeign(toWrite: false) }

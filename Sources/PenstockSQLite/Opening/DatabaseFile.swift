@@ -161,23 +161,6 @@ struct FileIdentity: Equatable {
         }
     }
 
-    /// Throws `invalidInput` when the file has other names beside `path`, hard links to it or another place that it was mounted from.
-    /// SQLite's companions and the workers' locks go by the name: programs that come by different ones see nothing of each other, and
-    /// overwrite what the others have written.
-    static func refuseOtherNames(_ path: String) throws {
-        if FileMount.isMounted(path) {
-            throw PenstockError(
-                .invalidInput,
-                "\(path) is mounted by itself, without what lies beside it, so its users here and elsewhere would not see each other's "
-                    + "messages; mount its folder.")
-        }
-        guard let status = status(of: path), status.st_nlink > 1 else { return }
-        throw PenstockError(
-            .invalidInput,
-            "\(path) has \(status.st_nlink) names (hard links), whose users would not see each other's messages; remove all but "
-                + "one.")
-    }
-
     /// Throws `corrupt` when no file is at `path`, and its write-ahead log is: that may hold all messages.
     static func refuseLogWithoutFile(_ path: String) throws {
         // Another process that is just making the file has it before it has a log.

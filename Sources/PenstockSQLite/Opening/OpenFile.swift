@@ -68,6 +68,7 @@ enum OpenFile {
             return try createPrivately(path)
         }
         _ = try FileIdentity(of: path)
+        try OtherNames.refuse(path)
         guard access(path, W_OK) == 0 else { throw SystemErrors.failure("\(path) cannot be written", errno) }
         try FileIdentity.refuseOtherLog(path)
     }

@@ -55,6 +55,7 @@ final class ReadOnlyFile: Sendable {
         self.refuse = refuse ?? { try SchemaMigrator(path: path).refuseUnreadable($0) }
         identity = try FileIdentity(of: path)
         guard access(path, R_OK) == 0 else { throw SystemErrors.failure("\(path) cannot be read", errno) }
+        try OtherNames.refuseUse(path)
         try FileIdentity.refuseOtherLog(path)
         try read { _ in }
     }
