@@ -58,6 +58,26 @@ import Testing
         try await other.close()
     }
 
+    /// Two readers of one process ask at a time, and the answer of one says nothing of the other's leases.
+    @Test func theWordStaysWhileAnyExtensionWaits() async throws {
+        let (store, lease, file) = try await worker()
+        let identity = store.core.worker
+        let answer = Latch()
+        let waiting = Task { try await identity.askingForMoreTime { try await answer.wait() } }
+        defer { answer.open() }
+        try await waitForWord(file)
+        #expect(try await store.extend([lease], by: .seconds(30)) == [true])
+        try #require(WorkerLock.sight(of: file, in: side).askedAt == time.boot.microseconds)
+        // It is said again as before.
+        try await time.waitForSleepers()
+        time.advance(by: .seconds(1))
+        try await waitForWord(file)
+        answer.open()
+        try await waiting.value
+        #expect(WorkerLock.sight(of: file, in: side).askedAt == nil)
+        try await store.close()
+    }
+
     /// The store was held by somebody for longer than a call waits. The worker asks again in a moment.
     @Test func anExtensionThatWasToldBusyKeepsItsMessageForAMoment() async throws {
         let (store, lease, file) = try await worker()
@@ -110,6 +130,20 @@ import Testing
         let handle = try FileHandle(forWritingTo: URL(filePath: side.file(file)))
         try handle.write(contentsOf: [now, ~(now - 1)].withUnsafeBytes { Data($0) })
         #expect(WorkerLock.sight(of: file, in: side).askedAt == nil)
+        #expect(try await other.reclaim() == Reclaimed(fromExpiredLeases: 1))
+        try await store.close()
+        try await other.close()
+    }
+
+    /// It is written as a worker writes one, by a program that reads another clock.
+    @Test func aWordFromTheFutureIsNone() async throws {
+        let (store, _, file) = try await worker()
+        let other = try await SQLiteStore.open(path: path, options: options())
+        let future = (time.boot + .seconds(3600)).microseconds
+        store.core.worker.ask(at: future)
+        #expect(WorkerLock.sight(of: file, in: side).askedAt == future)
+        #expect(try await other.reclaim() == Reclaimed())
+        time.advance(by: .seconds(30))
         #expect(try await other.reclaim() == Reclaimed(fromExpiredLeases: 1))
         try await store.close()
         try await other.close()
