@@ -19,6 +19,7 @@ enum RateRules {
         "hold when the clock was set before the machine is started anew": clocksBeforeReboots,
         "change with the next claim": changed,
         "that are changed ask for no more time than the new one does": relaxed,
+        "go with their queue": deleted,
         "must be rates": doors,
     ]
 
@@ -262,6 +263,17 @@ enum RateRules {
         #expect(try await store.take(5).count == 5)
         try await store.configure(.jobs, .set(policy(Rate(100, per: .seconds(1)))))
         #expect(try #require(await claim(store).nextDue) - bench.time.now <= .milliseconds(11))
+    }
+
+    static func deleted(_ bench: Bench) async throws {
+        let rate = policy(Rate(1, per: .seconds(3600)))
+        let store = try await bench.open(rate)
+        try await store.put((1...2).map { .text("\($0)") })
+        #expect(try await store.take(9).count == 1)
+        try await store.configure(.jobs, .delete(force: true))
+        try await store.configure(.jobs, .create(rate, ifAbsent: false))
+        try await store.put("new")
+        #expect(try await store.takeOne().text == "new", "What the queue before it started is nothing to this one.")
     }
 
     static func doors(_ bench: Bench) async throws {
