@@ -9,6 +9,7 @@ enum RemoteWorkerRules {
         "another process settles, extends and cancels for it": anotherProcessSpeaks,
         "its messages are back when their leases end, and not before": leasesEnd,
         "after a reboot its leases go on by the wall clock": reboot,
+        "after a reboot with a wrong wall clock no lease lasts longer than any may": rebootWithAWrongClock,
         "is listed while it holds something, and for a minute": isListed,
         "is alive while a lease of it lasts, and for a minute, whoever looks": isAlive,
         "is alive while it asks for messages, also when there are none": asks,
@@ -91,6 +92,23 @@ enum RemoteWorkerRules {
         bench.time.advance(by: .seconds(30))
         #expect(try await next.reclaim() == Reclaimed(fromExpiredLeases: 1))
         #expect(try await next.state(of: messages[2].sequence) == .cancelled)
+    }
+
+    /// The machine has no battery for its clock, and learns what time it is after it was started.
+    static func rebootWithAWrongClock(_ bench: Bench) async throws {
+        let server = try await bench.open(.steady())
+        try await server.put("it")
+        _ = try await server.take(for: .phone, lease: .seconds(60))
+        try await bench.crash(server)
+        let right = bench.time.now
+        bench.time.reboot(after: .seconds(30))
+        bench.time.set(wall: right - .seconds(40 * 365 * 86_400))
+
+        let next = try await bench.open()
+        #expect(try await next.reclaim() == Reclaimed())
+        bench.time.set(wall: right + .seconds(60))
+        bench.time.advance(by: Limits.leaseRange.upperBound)
+        #expect(try await next.reclaim() == Reclaimed(fromExpiredLeases: 1))
     }
 
     static func isListed(_ bench: Bench) async throws {
