@@ -24,6 +24,35 @@ import Testing
         #expect(!inFlight.remove(lease))
     }
 
+    /// The store counts a lease from the claim on, and its answer may take long.
+    @Test(.timeLimit(.minutes(5))) func aLeaseIsHeldNoLongerThanTheStoreSays() async throws {
+        let (claimed, answer) = (Tally(), Latch())
+        let the = Fixture({ base in
+            interrupted(
+                base,
+                afterClaim: { _ in
+                    claimed.add()
+                    try await answer.wait()
+                })
+        })
+        let queue = try await the.queue()
+        try await queue.enqueue(1)
+        let holder = LeaseHolder(queue, lease: .seconds(30))
+        let claiming = Task {
+            var claimLoop = ClaimLoop(holder)
+            return try await claimLoop.next(upTo: 1)
+        }
+        try await claimed.wait(for: 1)
+        the.time.advance(by: .seconds(20))
+        answer.open()
+        let lease = try #require(try await claiming.value.first).lease
+        the.time.advance(by: .seconds(9))
+        #expect(holder.inFlight.lives(lease))
+        the.time.advance(by: .seconds(1))
+        #expect(!holder.inFlight.lives(lease))
+        #expect(try await the.base.reclaim() == Reclaimed(fromExpiredLeases: 1))
+    }
+
     /// The store may have stalled, and left the message to its worker.
     @Test func aLeaseWhoseMessageIsWorkedOnIsHeldUntilItIsTakenOut() {
         let inFlight = inFlight()
