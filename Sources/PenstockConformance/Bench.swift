@@ -28,6 +28,8 @@ final class Bench: StoreHarness {
         return store
     }
 
+    var hasSteps: Bool { harness.hasSteps }
+
     /// A process, and in the store a queue called `jobs` with that policy.
     func open(_ policy: QueuePolicy) async throws -> any MessageStore {
         let store = try await open()

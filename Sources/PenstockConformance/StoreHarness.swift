@@ -20,6 +20,10 @@ public protocol StoreHarness: Sendable {
     /// A store that does everything in one step never calls it, and needs no implementation of this.
     func open(afterStep: @escaping @Sendable () async throws -> Void) async throws -> any MessageStore
 
+    /// Whether what ``open(afterStep:)`` gives calls `afterStep`: then a rule that looks at what is between two steps fails where it was
+    /// never called, and has seen nothing. `false` unless a harness says otherwise.
+    var hasSteps: Bool { get }
+
     /// Ends the process of `store`, which ``open()`` gave, as SIGKILL does: its lock goes, nothing is given back and
     /// nothing is closed. The suite does not use `store` again.
     func crash(_ store: any MessageStore) async throws
@@ -30,6 +34,9 @@ extension StoreHarness {
     public func open(afterStep: @escaping @Sendable () async throws -> Void) async throws -> any MessageStore {
         try await open()
     }
+
+    /// That a store does everything in one step.
+    public var hasSteps: Bool { false }
 }
 
 /// The harness of the store in memory.
@@ -53,6 +60,9 @@ public struct InMemoryHarness: StoreHarness {
     public func open(afterStep: @escaping @Sendable () async throws -> Void) async throws -> any MessageStore {
         database.open(afterStep: afterStep)
     }
+
+    /// That a deletion has steps.
+    public var hasSteps: Bool { true }
 
     /// Kills the process that `store` stands for.
     public func crash(_ store: any MessageStore) async throws {

@@ -41,6 +41,23 @@ import Testing
             try await RandomLives.check(seed: 1, steps: 400, harness.fresh())
         }
     }
+
+    /// What a rule says of a deletion that is under way it has to have seen.
+    @Test func stepsThatNobodyShows() async throws {
+        for rule in rules(about: "deletion") {
+            await withKnownIssue { try await rule.run(on: HiddenSteps()) }
+        }
+    }
+}
+
+/// The store in memory, of which it is said that it shows its steps, and which does not.
+private struct HiddenSteps: StoreHarness {
+    private let base = InMemoryHarness()
+    var time: ManualTime { base.time }
+    var hasSteps: Bool { true }
+
+    func open() async throws -> any MessageStore { try await base.open() }
+    func crash(_ store: any MessageStore) async throws { try await base.crash(store) }
 }
 
 /// The store in memory, but for what it is told to do wrong.

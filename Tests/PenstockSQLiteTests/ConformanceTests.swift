@@ -54,6 +54,8 @@ private final class PoolHarness: StoreHarness {
         try await openStore(afterStep: afterStep)
     }
 
+    var hasSteps: Bool { true }
+
     private func openStore(afterStep: (@Sendable () async throws -> Void)?) async throws -> SQLiteStore {
         var configuration = Configuration()
         configuration.busyMode = .timeout(10)

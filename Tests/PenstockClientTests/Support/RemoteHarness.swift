@@ -32,6 +32,8 @@ final class RemoteHarness: StoreHarness {
         try await open(afterStep: .some(afterStep))
     }
 
+    var hasSteps: Bool { true }
+
     private func open(afterStep: (@Sendable () async throws -> Void)?) async throws -> any MessageStore {
         var options = SQLiteStore.Options(time: time, random: random)
         options.afterStep = afterStep

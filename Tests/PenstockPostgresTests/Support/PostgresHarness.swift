@@ -23,6 +23,8 @@ final class PostgresHarness: StoreHarness {
         try await openStore(afterStep: afterStep)
     }
 
+    var hasSteps: Bool { true }
+
     func openStore(afterStep: (@Sendable () async throws -> Void)? = nil) async throws -> PostgresStore {
         var options = PostgresStore.Options(time: time, random: random)
         options.afterStep = afterStep

@@ -19,6 +19,8 @@ final class SQLiteHarness: StoreHarness {
         try await openStore(afterStep: afterStep)
     }
 
+    var hasSteps: Bool { true }
+
     func openStore(afterStep: (@Sendable () async throws -> Void)? = nil) async throws -> SQLiteStore {
         var options = SQLiteStore.Options(time: time, random: random)
         options.afterStep = afterStep
