@@ -37,6 +37,8 @@ import Testing
 
     @Test func nobodyChangesWhatHasCome() async throws {
         let count = Mutex(0)
+        // What had come at one step or another, and was tried.
+        let tried = Mutex<Set<String>>([])
         let (from, into) = try await stores { [time] into in
             guard let first = try await into.messages(MessageQuery(queue: .jobs, limit: 1)).first?.sequence else {
                 return
@@ -57,10 +59,22 @@ import Testing
             // A task that waits for a message that has expired looks on: it ends when all is there.
             let expiring = try await into.messages(MessageQuery(queue: .jobs, limit: 5000)).records.last
             if let expiring, expiring.expiresAt != nil {
+                tried.withLock { _ = $0.insert("what expires") }
                 time.advance(by: .seconds(60))
                 #expect(try await into.expectEnd(of: expiring.sequence) == .ready)
             }
+            // What waits for an event waits on.
+            if let asleep = try await into.messages(MessageQuery(queue: .jobs, states: [.scheduled])).first {
+                tried.withLock { _ = $0.insert("a message that waits for an event") }
+                await expect(.queueDeleting) {
+                    _ = try await into.emit(
+                        NewEvent(EventName("go")), to: .message(asleep.sequence), durability: .processCrash)
+                }
+                let after = try await into.messages(MessageQuery(sequences: [asleep.sequence]))
+                #expect(after.map(\.state) == [.scheduled])
+            }
             if (try? await into.schedules(ScheduleName("nightly"))) != nil {
+                tried.withLock { _ = $0.insert("a schedule") }
                 let own = Schedule(queue: .mail, spec: "@daily", message: .text("x"))
                 for change in [.pause, .resume, .run, .remove, .put(own, replacing: true)] as [ScheduleChange] {
                     await expect(.queueDeleting) { _ = try await into.schedule(ScheduleName("nightly"), change) }
@@ -71,6 +85,7 @@ import Testing
                 }
             }
             if (try? await into.workflows(WorkflowQuery(name: .flow))) != nil {
+                tried.withLock { _ = $0.insert("a workflow") }
                 await expect(.queueDeleting) { _ = try await into.cancel(.flow) }
                 await expect(.queueDeleting) {
                     _ = try await into.emit(
@@ -84,12 +99,17 @@ import Testing
         try await from.schedule(
             ScheduleName("nightly"),
             .put(Schedule(queue: .jobs, spec: "@daily", message: .text("x")), replacing: false))
+        _ = try await from.enqueue([.text("asleep", priority: 9)], to: .jobs, durability: .processCrash)
+        try await from.work(.suspend(until: time.now + .seconds(30 * 86_400), event: EventName("go")))
+        // It is the last one.
         let expiring = NewMessage(payload: [1], expiry: .after(.seconds(30)))
         _ = try await from.enqueue([expiring], to: .jobs, durability: .processCrash)
         let report = try await from.copy(to: into, StoreCopy(source: "source.db", target: "target.db", withLog: true)) {
             _ in
         }
-        #expect(count.withLock { $0 } > 2 && report.queues.map(\.total) == [3003])
+        #expect(count.withLock { $0 } > 2 && report.queues.map(\.total) == [3004])
+        #expect(
+            tried.withLock { $0 } == ["what expires", "a message that waits for an event", "a schedule", "a workflow"])
         #expect(try await into.prune(PruneRequest(limit: 5000)).messages == 3000)
         try await from.close()
         try await into.close()
