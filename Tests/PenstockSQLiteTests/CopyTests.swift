@@ -51,7 +51,7 @@ import Testing
     }
 
     /// What rules leave behind in a store is the same in the store to which it moves. One rule of twenty, as a move costs many flushes.
-    @Test(arguments: ConformanceCase.all.enumerated().filter { $0.offset % 20 == 3 }.map(\.element))
+    @Test(arguments: ConformanceCase.sample(oneOf: 20, lot: 3))
     func everythingMoves(_ rule: ConformanceCase) async throws {
         let harness = SQLiteHarness()
         try await rule.run(on: harness)
@@ -59,7 +59,7 @@ import Testing
         // What workers have left goes back in line.
         _ = try await SQLiteStore.restore(from: harness.path, to: source)
         let before = try StoreContents.read(source)
-        let isSound = try await findings(source) == []
+        #expect(try await findings(source) == [], "before the move, of \(rule)")
         let report = try await copy(StoreCopy(source: "a", target: "b", withLog: true))
         #expect(report.sequenceOffset == 0)
         let after = try StoreContents.read(target)
@@ -68,7 +68,7 @@ import Testing
         }
         // To pause a group notes it.
         #expect(Set(before["regroup"] ?? []).isSubset(of: after["regroup"] ?? []))
-        if isSound { #expect(try await findings(target) == []) }
+        #expect(try await findings(target) == [])
     }
 
     /// A process that dies behind any step is followed by one that goes on from there.
