@@ -4,20 +4,28 @@ import Testing
 @testable import PenstockCLI
 
 @Suite struct FailureTests {
-    @Test(
-        arguments: [
-            (PenstockError.Code.invalidInput, 64), (.illegalTransition, 64), (.unknownQueue, 66), (.unknownMessage, 66),
-            (.notFound, 66), (.queueExists, 73), (.unknownSchedule, 66), (.unknownWorkflow, 66), (.unknownTask, 66),
-            (.scheduleExists, 73), (.queueFull, 69),
-            (.timedOut, 75), (.busy, 75), (.leaseLost, 75), (.policyChanged, 75),
-            (.readOnly, 77), (.newerSchema, 78), (.notADatabase, 65), (.corrupt, 65), (.undecodable, 65),
-            (.diskFull, 74), (.fileReplaced, 74), (.outcomeUnknown, 76), (.olderSchema, 78),
-            (.storage, 74), (.closed, 70), (PenstockError.Code(rawValue: "somethingNew"), 70),
-        ] as [(PenstockError.Code, Int32)])
+    static let statuses: [(PenstockError.Code, Int32)] = [
+        (.messageDead, 1), (.messageCancelled, 2), (.messageDropped, 2),
+        (.invalidInput, 64), (.illegalTransition, 64), (.notADatabase, 65), (.corrupt, 65), (.undecodable, 65),
+        (.unknownQueue, 66), (.unknownMessage, 66), (.unknownCursor, 66), (.unknownSchedule, 66), (.unknownLimit, 66),
+        (.unknownWorkflow, 66), (.unknownTask, 66), (.notFound, 66),
+        (.queueFull, 69), (.queueDeleting, 69), (.storeMoved, 69), (.unreachable, 69), (.closed, 70),
+        (.queueExists, 73), (.scheduleExists, 73), (.fileExists, 73),
+        (.diskFull, 74), (.fileReplaced, 74), (.storage, 74),
+        (.timedOut, 75), (.busy, 75), (.leaseLost, 75), (.policyChanged, 75), (.selectionChanged, 75),
+        (.outcomeUnknown, 76), (.readOnly, 77), (.forbidden, 77), (.newerSchema, 78), (.olderSchema, 78),
+    ]
+
+    @Test(arguments: statuses)
     func everyCodeHasItsStatus(code: PenstockError.Code, status: Int32) {
         let failure = Failure(known: PenstockError(code, "Something is wrong."))
         #expect(failure?.status.rawValue == status)
         #expect(failure?.line == "penstock: Something is wrong.")
+    }
+
+    @Test func aCodeThatIsNewIsOfThisProgram() {
+        let code = PenstockError.Code(rawValue: "somethingNew")
+        #expect(Failure(known: PenstockError(code, "Something is new."))?.status == .software)
     }
 
     @Test func whatItQuotesCannotBreakItsLine() {
