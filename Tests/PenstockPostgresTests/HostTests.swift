@@ -202,8 +202,7 @@ struct HostTests {
         if isLink {
             try FileManager.default.createSymbolicLink(atPath: folder, withDestinationPath: "/tmp")
         } else {
-            // Only root can make a folder that is another user's.
-            guard geteuid() == 0 else { return }
+            guard geteuid() == 0 else { try Test.cancel("Only root can make a folder that is another user's.") }
             // Elsewhere, until it is: what is this user's, and empty, another test's process may be about to remove.
             let place = URL(filePath: folder).deletingLastPathComponent().deletingLastPathComponent()
             let prepared = place.appending(path: "prepared-\(UUID())").path
