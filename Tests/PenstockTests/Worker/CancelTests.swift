@@ -141,13 +141,18 @@ import Testing
     /// What is asked for between a claim and its answer reaches the handler all the same.
     @Test func aMessageIsAskedForBeforeTheWorkerKnowsThatItHasIt() async throws {
         let the = Fixture({ store in
-            interrupted(
+            let (changes, bucket) = (store.changes, RingBucket.of(QueueName(stored: "q")))
+            return interrupted(
                 store,
                 afterClaim: { claim in
                     guard !claim.messages.isEmpty else { return }
+                    try await eventually { changes.hasSleepers(at: bucket, for: .notice) }
+                    let before = changes.notices.lastRing(at: bucket)
                     _ = try await store.apply(.requestCancel(), to: .queue(QueueName("q"), states: [.leased]))
-                    // Those who hear have heard, and found nothing.
-                    for _ in 1...20 { await giveWay() }
+                    // The one who hears has heard, found nothing, and waits again.
+                    try await eventually {
+                        changes.notices.lastRing(at: bucket) != before && changes.hasSleepers(at: bucket, for: .notice)
+                    }
                 })
         })
         let queue = try await the.queue()
