@@ -14,6 +14,9 @@ package final class Latch: Sendable {
 
     package var isOpen: Bool { state.withLock { $0.isOpen } }
 
+    /// Whether somebody waits for it. For tests, which go on at this signal.
+    package var isAwaited: Bool { state.withLock { state in state.waiters.contains { !$0.isOver } } }
+
     /// Opens it, and lets everything go on that waits.
     package func open() {
         let waiters = state.withLock { state in

@@ -149,6 +149,9 @@ final class SettleLine: Sendable {
 
     var isEmpty: Bool { state.withLock { $0.entries.isEmpty } }
 
+    /// Whether a carrier waits to come back. For tests, which go on at this signal.
+    var isAwaited: Bool { state.withLock { $0.handedIn?.isAwaited == true } }
+
     /// The leases that are settled with the next call.
     var leases: [Lease] { state.withLock { $0.entries.map(\.settlement.lease) } }
 

@@ -171,6 +171,9 @@ final class HandlerSlots: Sendable {
         state.withLock { $0.isTouched = false }
     }
 
+    /// Whether a task waits. For tests, which go on at this signal.
+    var isAwaited: Bool { state.withLock { $0.waiter != nil } }
+
     /// Returns when something was handed in or a handler has left since the last ``take(at:wantsAll:)``. One task may wait.
     ///
     /// A task that is cancelled returns at once, unless it is told to wait all the same: handlers do leave.

@@ -167,7 +167,7 @@ import Testing
         let waiting = settle(2)
         try await eventually { line.leases.count == 1 }
         left.open()
-        for _ in 1...100 { await Task.yield() }
+        try await eventually { line.isAwaited }
         #expect(back.count == 0)
         store.mayAnswer.open()
         await carrier.value

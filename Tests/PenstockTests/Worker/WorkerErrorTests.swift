@@ -68,7 +68,7 @@ import Testing
         run.alarm.set(to: the.time.boot + .milliseconds(10))
         try await the.time.waitForSleepers()
         let pause = Task { await run.pause(for: .milliseconds(50), wasStopping: false) }
-        for _ in 1...100 { await Task.yield() }
+        try await eventually { run.slots.isAwaited }
         the.time.advance(by: .milliseconds(10))
         try await the.time.waitForSleepers()
         the.time.advance(by: .milliseconds(60))
