@@ -10,7 +10,7 @@ final class ServerLook {
     private let connection: PostgresConnection
     private let locks: SessionLocks
     private let clock: any TimeSource
-    private let horizon = LeaseHorizon()
+    private let horizon: LeaseHorizon
     private var token: String?
     private var heldWork = HeldWork()
     /// Whether the store has changed since it was last seen to whom to ring.
@@ -21,6 +21,7 @@ final class ServerLook {
         self.connection = connection
         self.locks = locks
         self.clock = clock
+        horizon = LeaseHorizon(by: clock)
     }
 
     /// What a look saw.

@@ -146,22 +146,30 @@ package struct HeldWork: Sendable {
 /// Since when the messages are leased that are leased still, as far as this process has seen.
 ///
 /// On a server the leases that are gone lie in the table until nobody may see them any more. Those that are made later are made at a
-/// later time, so a look need not go further back than the oldest that the last one found. Now and then one does: clocks can be set back.
+/// later time, so a look need not go further back than the oldest that the last one found. A clock that was set back makes them at an earlier
+/// one: a look that finds it so goes through all leases, and so does one in a minute, as nobody may have looked meanwhile.
 package final class LeaseHorizon: Sendable {
     private struct Known {
         var firstClaim: Int64?
-        var wholeLook: ContinuousClock.Instant?
+        var wholeLook: Timestamp?
+        /// The latest time at which anybody looked.
+        var latest: Timestamp?
     }
 
+    private let time: any TimeSource
     private let known = Mutex(Known())
 
-    package init() {}
+    /// - Parameter time: the clock by which leases are made.
+    package init(by time: any TimeSource) { self.time = time }
 
     /// From which claim on a look goes; 0: it goes through all leases.
     fileprivate var start: Int64 {
-        known.withLock { known in
-            guard let first = known.firstClaim, let look = known.wholeLook, .now - look < Self.wholeLookInterval else {
-                known.wholeLook = .now
+        let now = time.now
+        return known.withLock { known in
+            if let latest = known.latest, now < latest - .microseconds(Self.margin) { known = Known() }
+            known.latest = max(known.latest ?? now, now)
+            guard let first = known.firstClaim, let look = known.wholeLook, now - look < Self.wholeLookInterval else {
+                known.wholeLook = now
                 return 0
             }
             return first - Self.margin

@@ -35,7 +35,7 @@ public struct SQLStoreCore: Sendable {
     /// About how many rows such a step is worth.
     package static let giveBackWeight = 1000
     let surveyTime = SurveyTime()
-    let leaseHorizon = LeaseHorizon()
+    let leaseHorizon: LeaseHorizon
     let keptTasks = KeptTasks()
     let snapshots: Snapshots
     /// What wakes the processes of one machine; `nil`: this machine's processes share no folder.
@@ -63,6 +63,7 @@ public struct SQLStoreCore: Sendable {
         self.requireStill = requireStill
         self.requireFlushes = requireFlushes
         self.giveBack = giveBack
+        leaseHorizon = LeaseHorizon(by: time)
         snapshots = Snapshots(time: time) { body in
             try writer.refuseClosed()
             try await read(body)
