@@ -72,6 +72,24 @@ struct HandoverTests {
         try await second.close()
     }
 
+    /// What comes together, and from several processes, to a store whose queues move to another one is refused all the same.
+    @Test(arguments: ["draining", "moved"]) func aStoreThatIsLeftTakesNothing(phase: String) async throws {
+        let (first, second) = (try await opened(lockWaitMax: .seconds(30)), try await opened(lockWaitMax: .seconds(30)))
+        try server.run("BEGIN; SELECT penstock_write_lock()")
+        async let one = errorCode { _ = try await Self.put("one", first) }
+        let watch = try Sessions.connect(to: address, busyMax: .seconds(60))
+        try await eventually { try watch.hasWaiter }
+        async let two = errorCode { _ = try await Self.put("two", second) }
+        let slots = try #require(host.lock.slots)
+        try await eventually { (0..<WriterSlots.count).contains { slots.word(of: $0).state == .posted } }
+        try server.run("UPDATE penstock_state SET moving = '\(phase)'; COMMIT")
+        let codes = await [one, two]
+        #expect(codes == [.storeMoved, .storeMoved])
+        #expect(try payloads.isEmpty)
+        try await first.close()
+        try await second.close()
+    }
+
     /// The local lock only spares the server work: nobody waits for long for a process that does not let go of it.
     @Test func aProcessThatKeepsTheLockStopsNobody() async throws {
         #expect(host.lock.tryAcquire())

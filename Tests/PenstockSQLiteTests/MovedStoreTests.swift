@@ -1,3 +1,4 @@
+import GRDB
 import PenstockConformance
 import PenstockCore
 import PenstockTestKit
@@ -58,5 +59,23 @@ import Testing
         #expect(try await findings("old.db").isEmpty)
         for store in [old, new, other] { try await store.close() }
         try await reader.close()
+    }
+
+    /// Calls that go together are refused as one alone is: nobody works there what they would bring.
+    @Test(arguments: ["draining", "copying", "moved"])
+    func callsThatGoTogetherAreRefused(phase: String) async throws {
+        let store = try await open("old.db")
+        try await store.configure(.jobs, .create(QueuePolicy(), ifAbsent: false))
+        let database = try DatabaseQueue(path: folder.file("old.db"))
+        try await database.write { try $0.execute(sql: "UPDATE penstock_state SET moving = '\(phase)'") }
+        let held = try await HeldWriter(store, inTransaction: false)
+        let calls = ["a", "b"].map { text in Task { try await store.put(.text(text)) } }
+        try await held.waitForCalls(2)
+        try await held.letGo()
+        for call in calls { await expect(.storeMoved) { try await call.value } }
+        #expect(try await store.texts().isEmpty)
+        #expect(try await store.depths().ready == 0)
+        try database.close()
+        try await store.close()
     }
 }

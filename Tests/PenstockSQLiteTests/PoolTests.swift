@@ -194,6 +194,34 @@ final class GRDBPool: Sendable {
         try pool.close()
     }
 
+    /// A store whose queues are on their way to another one takes nothing new; workers may end what they have, until nothing changes there.
+    @Test func aStoreThatIsLeftTakesVerdictsAlone() async throws {
+        for text in ["a", "b"] { try await store.put(.text(text)) }
+        let leases = try await store.take(2).map(\.lease)
+        let workflow = NewWorkflow(
+            .flow, tasks: [NewTask(TaskName(stored: "first"), queue: .jobs, message: .text("first"))])
+        let event = NewEvent(try EventName("go"))
+        func code(_ call: @escaping @Sendable (PoolTransaction) throws -> Void) async -> PenstockError.Code? {
+            await errorCode { [store] in try await pool.write { try call(PoolTransaction(store, $0)) } }
+        }
+        let new: [@Sendable (PoolTransaction) throws -> Void] = [
+            { _ = try $0.enqueue([.text("new")], to: .jobs) },
+            { _ = try $0.start(workflow) },
+            { _ = try $0.emit(event, to: .message(leases[1].sequence)) },
+        ]
+        try await pool.write { try $0.execute(sql: "UPDATE penstock_state SET moving = 'draining'") }
+        for call in new { #expect(await code(call) == .storeMoved) }
+        #expect(await code { _ = try $0.settle([Settlement(leases[0], .done)]) } == nil)
+        #expect(try await store.depths().leased == 1)
+
+        try await pool.write { try $0.execute(sql: "UPDATE penstock_state SET moving = 'moved'") }
+        for call in new { #expect(await code(call) == .storeMoved) }
+        #expect(await code { _ = try $0.settle([Settlement(leases[1], .done)]) } == .storeMoved)
+        #expect(try await store.depths().leased == 1)
+        #expect(try await store.texts() == ["a", "b"])
+        try await store.close()
+    }
+
     @Test func theApplicationAndTheStoreWriteAtTheSameTime() async throws {
         try await withThrowingTaskGroup(of: Void.self) { group in
             for number in 1...100 {

@@ -97,6 +97,23 @@ import Testing
         try await right.close()
     }
 
+    /// The process with the lock carries out nothing for others, either, in a store that is left.
+    @Test(arguments: ["draining", "copying", "moved"])
+    func whatIsPostedToAStoreThatIsLeftIsRefused(phase: String) async throws {
+        let stores = [try await SQLiteStore.openWithJobs(path), try await SQLiteStore.open(path: path)]
+        let database = try DatabaseQueue(path: path)
+        try await database.write { try $0.execute(sql: "UPDATE penstock_state SET moving = '\(phase)'") }
+        let holder = try LockHolder(path)
+        let calls = stores.map { store in Task { try await store.put(.text("it")) } }
+        try await holder.waitFor(2)
+        holder.leave()
+        for call in calls { await expect(.storeMoved) { try await call.value } }
+        #expect(try await stores[0].texts().isEmpty)
+        #expect(try await stores[0].depths().ready == 0)
+        try database.close()
+        for store in stores { try await store.close() }
+    }
+
     /// What another process's call breaks is that call's.
     @Test func aCallIsNotSpoiledByAnotherProcess() async throws {
         let store = try await SQLiteStore.openWithJobs(path)
