@@ -22,11 +22,17 @@ final class RelayNetwork: TestNetwork {
     }
 }
 
-/// Passes bytes on between TCP on the loopback and a server's socket, on a thread of its own, until it is told to stand still.
+/// Passes bytes on between TCP on the loopback and a server's socket, on a thread of its own, until it is told to stand still, or to lose
+/// the connections that are open.
 final class Relay: Sendable {
+    private enum Order {
+        case keepAnswers, hangUp, forget
+    }
+
     let port: Int
     private let control: Int32
     private let isStill = Mutex(false)
+    private let orders = Mutex<[(order: Order, done: CheckedContinuation<Void, Never>)]>([])
 
     /// - Throws: when there are no descriptors left.
     init(to path: String) throws {
@@ -52,6 +58,26 @@ final class Relay: Sendable {
 
     func standStill(_ isStill: Bool) {
         self.isStill.withLock { $0 = isStill }
+        wake()
+    }
+
+    /// What the server says from now on, on the connections that are open, goes no further.
+    func keepAnswers() async { await carryOut(.keepAnswers) }
+
+    /// Ends the connections that are open for the clients. The server does not learn of it, as of a client whose host has vanished.
+    func hangUp() async { await carryOut(.hangUp) }
+
+    /// Ends for the server, too, the connections that were ended for the clients.
+    func forget() async { await carryOut(.forget) }
+
+    private func carryOut(_ order: Order) async {
+        await withCheckedContinuation { (done: CheckedContinuation<Void, Never>) in
+            orders.withLock { $0.append((order, done)) }
+            wake()
+        }
+    }
+
+    private func wake() {
         var byte: UInt8 = 0
         _ = write(control, &byte, 1)
     }
@@ -59,14 +85,39 @@ final class Relay: Sendable {
     /// Runs as long as the tests do.
     private func run(_ listener: Int32, _ reading: Int32, _ path: String) {
         var pairs: [(Int32, Int32)] = []
+        // Servers' ends: those that nobody listens to, and those that have no client any more.
+        var unheard: Set<Int32> = []
+        var left: [Int32] = []
         var buffer = [UInt8](repeating: 0, count: 1 << 16)
         while true {
             let isStill = isStill.withLock { $0 }
-            let sources = isStill ? [] : [listener] + pairs.flatMap { [$0.0, $0.1] }
+            let open = pairs.flatMap { [$0.0, $0.1] }.filter { !unheard.contains($0) }
+            let sources = isStill ? [] : [listener] + open
             var watched = ([reading] + sources).map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
             guard poll(&watched, nfds_t(watched.count), -1) > 0 else { continue }
             let ready = Set(watched.filter { $0.revents != 0 }.map(\.fd))
-            if ready.contains(reading) { _ = read(reading, &buffer, buffer.count) }
+            if ready.contains(reading) {
+                _ = read(reading, &buffer, buffer.count)
+                let given = orders.withLock { orders in
+                    defer { orders = [] }
+                    return orders
+                }
+                for (order, done) in given {
+                    switch order {
+                    case .keepAnswers: unheard = Set(pairs.map { $0.1 })
+                    case .hangUp:
+                        for pair in pairs { close(pair.0) }
+                        left += pairs.map { $0.1 }
+                        (pairs, unheard) = ([], [])
+                    case .forget:
+                        for server in left { close(server) }
+                        left = []
+                    }
+                    done.resume()
+                }
+                // What is ready may be closed.
+                if !given.isEmpty { continue }
+            }
             if ready.contains(listener) {
                 let client = accept(listener, nil, nil)
                 _ = fcntl(client, F_SETFD, FD_CLOEXEC)
@@ -78,6 +129,7 @@ final class Relay: Sendable {
                     if count > 0, Self.sendAll(buffer[..<count], to: to) { continue }
                     close(pair.0)
                     close(pair.1)
+                    unheard.remove(pair.1)
                     return true
                 }
                 return false
