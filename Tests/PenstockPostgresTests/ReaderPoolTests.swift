@@ -1,10 +1,12 @@
 import PenstockCore
+import PenstockSQL
 import PenstockTestKit
+import Synchronization
 import Testing
 
 @testable import PenstockPostgres
 
-/// The connections with which a store reads, at a server that takes connections and says nothing.
+/// The connections with which a store reads: beside others that write, and at a server that takes connections and says nothing.
 @Suite(.timeLimit(.minutes(5))) struct ReaderPoolTests {
     private let time = ManualTime()
 
@@ -30,5 +32,32 @@ import Testing
         for reading in readings { codes.append(await reading.value) }
         #expect(codes.count { $0 == .busy } == 46)
         #expect(codes.count { $0 == .unreachable } == 4)
+    }
+
+    private static let countMessages = Query("SELECT count(*) FROM penstock_log")
+
+    /// A page of messages and the counts beside it are of one moment.
+    @Test(.enabled(if: PostgresServer.programs != nil, "This machine has no PostgreSQL."))
+    func aReadingIsOneSnapshot() async throws {
+        let schema = try await ClosedSchema()
+        let address = schema.address
+        let sessions = Sessions(
+            address, clock: ServerClock(), locks: SessionLocks(random: SystemRandom()), busyMax: .seconds(60))
+        let pool = ReaderPool(sessions)
+        let counts = Mutex<[Int64?]>([])
+        let count: @Sendable (Connection) throws -> Void = { connection in
+            let found = try connection.integer(Self.countMessages)
+            counts.withLock { $0.append(found) }
+        }
+        try await pool.read { connection in
+            try count(connection)
+            try Sessions.connect(to: address, busyMax: .seconds(60)).run(
+                "INSERT INTO penstock_messages (queue, payload) VALUES ('jobs', 'a')")
+            try count(connection)
+        }
+        try await pool.read(count)
+        pool.close()
+        let found = counts.withLock { $0 }
+        #expect(found == [0, 0, 1])
     }
 }
