@@ -374,10 +374,9 @@ let package = Package(
         .testTarget(
             name: "PenstockClientTests",
             dependencies: [
-                "Penstock", "PenstockClient", "PenstockConformance", "PenstockCore", "PenstockFormats", "PenstockHTTP",
-                "PenstockMain", "PenstockRemoteMain", "PenstockSQL", "PenstockSQLite", "PenstockServer",
-                "PenstockTestKit",
-                "PenstockWire",
+                "Penstock", "PenstockAPI", "PenstockClient", "PenstockConformance", "PenstockCore", "PenstockFormats",
+                "PenstockHTTP", "PenstockMain", "PenstockRemoteMain", "PenstockSQL", "PenstockSQLite",
+                "PenstockServer", "PenstockTestKit", "PenstockWire",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),

@@ -11,12 +11,15 @@ enum TokenServer {
     static let other = QueueName(stored: "other")
 
     /// Calls `body` with the store of a server, and what opens it there with the token of that name.
+    ///
+    /// - Parameter rights: tokens that the server knows besides, by their names: scopes, and queues if they are not for all.
     static func run(
-        _ storage: any MessageStore = InMemoryStore(),
+        _ storage: any MessageStore = InMemoryStore(), alsoKnowing rights: [String: String] = [:],
         _ body: (_ store: PenstockStore, _ open: (String) async throws -> RemoteStore) async throws -> Void
     ) async throws {
         let store = PenstockStore(storage)
         for queue in [mail, other] { _ = try await store.queue(queue.text) }
+        let others = rights.map { "\($0) \(secret($0)) \($1)" }.joined(separator: "\n")
         let tokens = try Tokens(
             """
             producer \(secret("producer")) produce mail
@@ -26,6 +29,7 @@ enum TokenServer {
             onlooker \(secret("onlooker")) read mail
             team \(secret("team")) read,produce,consume,operate mail
             everything \(secret("everything")) read,produce,consume,operate
+            \(others)
             """)
         let server = try await TestServer.start(store, tokens: tokens)
         try await body(store) { name in
