@@ -16,17 +16,57 @@ import Testing
         var method: String
         var path: String
         var scope: String?
+        /// Whether its token is to be one for all queues.
+        var isForAllQueues: Bool
+        /// The document's example of its body; `nil`: it takes no JSON.
+        var body: String?
 
-        /// A path of it.
-        var example: String {
-            path.replacing(#/\{sequence\}/#, with: "1").replacing(#/\{\w+\}/#, with: "q")
+        var name: String { "\(method) \(path)" }
+
+        /// Whether anybody with the scope is answered, and told of what is in his queues.
+        var tellsOfOwnQueues: Bool { ["GET /v1/queues", "GET /v1/schedules"].contains(name) }
+
+        /// Makes it: about the queue `mail`, and what else is called so, and the message 1. Returns the status of the answer.
+        func status(_ server: TestServer, _ token: [String: String]) async throws -> Int {
+            let path = path.replacing(#/\{sequence\}/#, with: "1").replacing(#/\{\w+\}/#, with: "mail")
+            let query = path.hasSuffix("/log") ? "?limit=1" : ""
+            return try await server.send(method, path + query, body ?? "", headers: token).status
         }
     }
 
-    private func operations(_ document: [String: Any]) -> [Operation] {
-        (document["paths"] as? [String: [String: [String: Any]]] ?? [:]).flatMap { path, methods in
-            methods.map { Operation(method: $0.uppercased(), path: path, scope: $1["x-penstock-scope"] as? String) }
+    /// In the order of their paths, so that a run is like any other.
+    private func operations(_ document: [String: Any]) throws -> [Operation] {
+        var operations: [Operation] = []
+        for (path, methods) in document["paths"] as? [String: [String: [String: Any]]] ?? [:] {
+            for (method, operation) in methods {
+                operations.append(
+                    Operation(
+                        method: method.uppercased(), path: path, scope: operation["x-penstock-scope"] as? String,
+                        isForAllQueues: operation["x-penstock-all-queues"] as? Bool ?? false,
+                        body: try body(operation)))
+            }
         }
+        return operations.sorted { ($0.path, $0.method) < ($1.path, $1.method) }
+    }
+
+    private func body(_ operation: [String: Any]) throws -> String? {
+        let body = operation["requestBody"] as? [String: Any]
+        let content = body?["content"] as? [String: [String: Any]]
+        guard let json = content?["application/json"] else { return nil }
+        guard let example = json["example"] else {
+            throw PenstockError(.notFound, "No example of its body: \(operation["operationId"] ?? "")")
+        }
+        return String(decoding: try JSONSerialization.data(withJSONObject: example), as: UTF8.self)
+    }
+
+    /// A store with what operations are made about: a queue, two messages in it, and a schedule.
+    private func furnished() async throws -> PenstockStore {
+        let store = PenstockStore(TestDatabase().open())
+        let queue = try await store.queue("mail", policy: QueuePolicy(isFair: true))
+        for _ in 1...2 { try await queue.enqueue(Array("x".utf8)) }
+        let schedule = Schedule(queue: queue.name, spec: "0 0 1 1 *", message: NewMessage(payload: []))
+        _ = try await store.storage.schedule(ScheduleName("mail"), .put(schedule, replacing: false))
+        return store
     }
 
     private func document(_ server: TestServer, headers: [String: String] = [:]) async throws -> [String: Any] {
@@ -35,7 +75,7 @@ import Testing
 
     @Test func theDocumentHasEveryRouteAndNoOther() async throws {
         try await TestServer.inMemory { server in
-            let documented = Set(operations(try await document(server)).map { "\($0.method) \($0.path)" })
+            let documented = Set(try operations(try await document(server)).map(\.name))
             let made = Server(
                 store: server.store, listen: [], tokens: nil, hosts: [], isReadOnly: false,
                 logger: .init(label: "test"))
@@ -63,36 +103,47 @@ import Testing
         }
     }
 
+    /// Whatever is sent with it: the body is one that is taken of those who may.
     @Test(arguments: Scope.allCases)
     func aTokenMayDoWhatItsScopeSaysAndNothingElse(scope: Scope) async throws {
-        let tokens = try Tokens("it 0123456789abcdef \(scope.rawValue)\nother 0123456789abcdeF read,operate z-*")
-        let store = PenstockStore(TestDatabase().open())
-        _ = try await store.queue("q")
-        try await store.queue("q").enqueue(Array("x".utf8))
-        try await TestServer.run(store: store, tokens: tokens) { server in
+        let tokens = try Tokens("it 0123456789abcdef \(scope.rawValue)")
+        try await TestServer.run(store: try await furnished(), tokens: tokens) { server in
             let token = ["Authorization": "Bearer 0123456789abcdef"]
-            let foreign = ["Authorization": "Bearer 0123456789abcdeF"]
-            for operation in operations(try await document(server, headers: token)) {
-                let what = "\(operation.method) \(operation.path)"
+            for operation in try operations(try await document(server, headers: token)) {
                 guard let needed = operation.scope else { continue }
-                // What would change something for the next one is not asked with the right to do it.
+                let status = try await operation.status(server, token)
                 if needed == scope.rawValue {
-                    guard operation.method == "GET" else { continue }
-                    let path = operation.path.hasSuffix("/log") ? operation.example + "?limit=1" : operation.example
-                    #expect(try await server.send("GET", path, headers: token).status != 403, "\(what)")
+                    #expect(status != 403, "\(operation.name)")
+                    #expect(operation.body == nil || status != 400, "\(operation.name): the example")
                 } else {
-                    let response = try await server.send(operation.method, operation.example, "", headers: token)
-                    #expect([403, 400].contains(response.status), "\(what): \(response.status)")
-                    // A body that cannot be read says nothing of the store.
-                    if response.status == 400 {
-                        #expect(["POST", "PUT", "PATCH"].contains(operation.method), "\(what)")
-                    }
-                }
-                if operation.path.contains("{queue}"), ["read", "operate"].contains(needed), operation.method == "GET" {
-                    let response = try await server.send(operation.method, operation.example, headers: foreign)
-                    #expect(response.status == 403, "\(what): a token for other queues")
+                    #expect(status == 403, "\(operation.name)")
                 }
             }
+        }
+    }
+
+    /// What is of other queues is not for it, and what is of no one queue neither: that asks for a token for all of them.
+    @Test func aTokenForSomeQueuesReachesNoFurther() async throws {
+        let scopes = Scope.allCases.map(\.rawValue).joined(separator: ",")
+        let tokens = try Tokens("foreign 0123456789abcdeF \(scopes) z-*\nown 0123456789abcdef \(scopes) mail")
+        let store = try await furnished()
+        try await TestServer.run(store: store, tokens: tokens) { server in
+            let foreign = ["Authorization": "Bearer 0123456789abcdeF"]
+            let own = ["Authorization": "Bearer 0123456789abcdef"]
+            let asked = try operations(try await document(server, headers: own)).filter { $0.scope != nil }
+            for operation in asked {
+                let status = try await operation.status(server, foreign)
+                #expect(status == (operation.tellsOfOwnQueues ? 200 : 403), "\(operation.name), of another queue")
+            }
+            for sequence in [SequenceNumber(1), SequenceNumber(2)] {
+                #expect(try await store.message(sequence).state == .ready)
+            }
+            for operation in asked {
+                let status = try await operation.status(server, own)
+                #expect((status == 403) == operation.isForAllQueues, "\(operation.name): \(status)")
+            }
+            #expect(asked.filter(\.isForAllQueues).count == 10)
+            #expect(try await store.limits().isEmpty)
         }
     }
 
