@@ -1,6 +1,8 @@
 import Penstock
 import PenstockCore
+import PenstockHTTP
 import PenstockTestKit
+import PenstockWire
 import Testing
 
 @testable import PenstockClient
@@ -9,6 +11,29 @@ import Testing
 @Suite(.timeLimit(.minutes(5))) struct RingTests {
     private let store = PenstockStore(InMemoryStore())
     private var there: Wakeups { store.storage.changes }
+
+    /// Rings at the server for one message, and so wakes one of those who wait for work there: whoever came first.
+    private func ringForOneMessage(in queue: QueueName) {
+        there.ring(at: RingBucket.of(queue)) { _ in 1 }
+    }
+
+    /// Waits for work at the server, as a client does that has heard all rings so far.
+    private func waitForWork(in queue: QueueName, by connection: ServerConnection) async throws -> RingAnswer {
+        let first = try await ask(
+            RingWait(bucket: RingBucket.of(queue), bell: .work, after: 0, server: 0, room: 1), connection)
+        return try await ask(
+            RingWait(bucket: RingBucket.of(queue), bell: .work, after: first.ring, server: first.server, room: 1),
+            connection)
+    }
+
+    private func ask(_ wait: RingWait, _ connection: ServerConnection) async throws -> RingAnswer {
+        var writer = WireWriter()
+        writer(wait)
+        let bytes = try await connection.answer(
+            to: writer.bytes, at: ServerConnection.ringPath, .reading, within: ServerConnection.callTime)
+        var reader = WireReader(bytes, isFromStore: true)
+        return try reader()
+    }
 
     /// A ring that wakes this client, when nobody waits here any more, wakes somebody else at the server.
     @Test func aRingThatNobodyHeedsIsPassedOn() async throws {
@@ -28,9 +53,47 @@ import Testing
         _ = try? await forgotten.value
         // The server knows nothing of it: the request of the client stays, and is the first that the message wakes.
         #expect(there.waiterCount == 2)
-        try await mail.enqueue("one message wakes one of those who wait")
+        ringForOneMessage(in: mail.name)
         try await heard
         try await client.close()
+        await server.stop()
+    }
+
+    /// A client that goes while it waits may have been woken a moment ago, and others are woken in its place.
+    @Test func aRingThatAClientMayHaveTakenAlongIsPassedOn() async throws {
+        let server = try await TestServer.start(store, keepsUp: false)
+        let mail = try await store.queue("mail").name
+        let connection = try ServerConnection(try ServerURL(server.url), token: nil)
+        let leaving = Task { try await waitForWork(in: mail, by: connection) }
+        try await there.waitForWaiters(count: 1)
+        let token = there.lastRing(for: .work, at: RingBucket.of(mail))
+        async let heard: Void = there.waitForWork(in: mail, after: token)
+        try await there.waitForWaiters(count: 2)
+        leaving.cancel()
+        _ = await leaving.result
+        try await heard
+        await connection.close()
+        await server.stop()
+    }
+
+    /// A token that is taken back while its holder waits: he is told of nothing more, and what he was woken for goes to somebody else.
+    @Test func aRingForATokenThatWasTakenBackIsPassedOn() async throws {
+        let other = "other \(TokenServer.secret("other")) consume"
+        let tokens = try Tokens("first \(TokenServer.secret("first")) consume\n\(other)")
+        let server = try await TestServer.start(store, tokens: tokens, keepsUp: false)
+        let mail = try await store.queue("mail").name
+        let connections = try ["first", "other"].map {
+            try ServerConnection(try ServerURL(server.url), token: TokenServer.secret($0))
+        }
+        let refused = Task { try await waitForWork(in: mail, by: connections[0]) }
+        try await there.waitForWaiters(count: 1)
+        let heard = Task { try await waitForWork(in: mail, by: connections[1]) }
+        try await there.waitForWaiters(count: 2)
+        tokens.become(try Tokens(other))
+        ringForOneMessage(in: mail)
+        await expect(.forbidden) { _ = try await refused.value }
+        #expect(try await heard.value.isRung)
+        for connection in connections { await connection.close() }
         await server.stop()
     }
 

@@ -142,6 +142,49 @@ import Testing
         }
     }
 
+    /// A message that waits for room comes in line for him alone who may still put it there.
+    @Test func aTokenThatIsTakenBackEnqueuesNothing() async throws {
+        let store = PenstockStore(TestDatabase().open())
+        let policy = QueuePolicy(capacity: Capacity(1, whenFull: .wait))
+        let queue = try await store.queue("q", of: String.self, policy: policy)
+        try await queue.enqueue("first")
+        let tokens = try Tokens("a \(Self.old) produce")
+        try await TestServer.run(store: store, tokens: tokens) { server in
+            let producer = try server.client()
+            try producer.request(
+                "POST", "/v1/queues/q/messages?wait=1m", headers: ["Authorization": "Bearer \(Self.old)"],
+                body: "second")
+            try await store.storage.changes.waitForWaiters(count: 1)
+            tokens.become(try Tokens("a \(Self.new) produce"))
+            try await queue.purge()
+            let answer = try await producer.receive(until: "}")
+            #expect(answer.hasPrefix("HTTP/1.1 401 "), "\(answer)")
+            let status = try await queue.status()
+            #expect(status.totals.enqueued == 1 && status.depths.ready == 0)
+        }
+    }
+
+    /// What a message gives is told to nobody whose token was taken back while he waited for it.
+    @Test func aTokenThatIsTakenBackIsToldNoResult() async throws {
+        let store = PenstockStore(TestDatabase().open())
+        let queue = try await store.queue("q", of: String.self)
+        let sequence = try await queue.enqueue("work").sequence
+        let claim = ClaimRequest(queue: queue.name, limit: 1, lease: .seconds(3600))
+        let lease = try #require(try await store.storage.claim(claim).messages.first).lease
+        let tokens = try Tokens("a \(Self.old) read")
+        try await TestServer.run(store: store, tokens: tokens) { server in
+            let reader = try server.client()
+            try reader.request(
+                "GET", "/v1/messages/\(sequence)/result?wait=1m", headers: ["Authorization": "Bearer \(Self.old)"])
+            try await store.storage.changes.waitForWaiters(count: 1)
+            tokens.become(try Tokens("a \(Self.new) read"))
+            let verdict = Settlement(lease, .done, result: Array("\"secret\"".utf8))
+            #expect(try await store.storage.settle([verdict]) == [.settled(.done)])
+            let answer = try await reader.receive(until: "}")
+            #expect(answer.hasPrefix("HTTP/1.1 401 ") && !answer.contains("secret"), "\(answer)")
+        }
+    }
+
     @Test func withoutAFileTheSignalMeansNothing() async throws {
         try await ServerProcess.run { server in
             server.send(signal: SIGHUP)
