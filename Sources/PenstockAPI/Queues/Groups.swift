@@ -27,6 +27,8 @@ struct Groups: Sendable {
     }
 
     @Sendable private func setWeight(_ request: Request, _ context: ServerContext) async throws {
+        // Nothing is read of somebody who may not do it anyway.
+        _ = try context.queue(for: .operate)
         let weight = try await request.json(Weight.self, as: "The weight").weight
         try await change(request, context) { .setGroupWeight($0, weight) }
     }

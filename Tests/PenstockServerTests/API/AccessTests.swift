@@ -27,10 +27,12 @@ import Testing
         var tellsOfOwnQueues: Bool { ["GET /v1/queues", "GET /v1/schedules"].contains(name) }
 
         /// Makes it: about the queue `mail`, and what else is called so, and the message 1. Returns the status of the answer.
-        func status(_ server: TestServer, _ token: [String: String]) async throws -> Int {
+        ///
+        /// - Parameter other: a body in place of the example.
+        func status(_ server: TestServer, _ token: [String: String], body other: String? = nil) async throws -> Int {
             let path = path.replacing(#/\{sequence\}/#, with: "1").replacing(#/\{\w+\}/#, with: "mail")
             let query = path.hasSuffix("/log") ? "?limit=1" : ""
-            return try await server.send(method, path + query, body ?? "", headers: token).status
+            return try await server.send(method, path + query, other ?? body ?? "", headers: token).status
         }
     }
 
@@ -103,7 +105,7 @@ import Testing
         }
     }
 
-    /// Whatever is sent with it: the body is one that is taken of those who may.
+    /// The body is one that is taken of those who may. Of the others none is read, so one that is no JSON is refused as well.
     @Test(arguments: Scope.allCases)
     func aTokenMayDoWhatItsScopeSaysAndNothingElse(scope: Scope) async throws {
         let tokens = try Tokens("it 0123456789abcdef \(scope.rawValue)")
@@ -117,6 +119,9 @@ import Testing
                     #expect(operation.body == nil || status != 400, "\(operation.name): the example")
                 } else {
                     #expect(status == 403, "\(operation.name)")
+                    guard operation.body != nil else { continue }
+                    let unread = try await operation.status(server, token, body: "{")
+                    #expect(unread == 403, "\(operation.name): what is sent is not read")
                 }
             }
         }
