@@ -1,8 +1,6 @@
 import Synchronization
 
-#if canImport(Darwin)
-    import Darwin
-#elseif canImport(Glibc)
+#if canImport(Glibc)
     import Glibc
 #elseif canImport(Musl)
     import Musl
@@ -26,13 +24,16 @@ public struct SystemRandom: RandomSource {
         }
 
         private static func ask() -> [UInt64] {
-            var numbers = [UInt64](repeating: 0, count: count)
-            let isFilled = numbers.withUnsafeMutableBytes { bytes in
-                bytes.baseAddress.map { getentropy($0, bytes.count) == 0 } ?? false
-            }
-            if isFilled { return numbers }
+            // Apple's systems have no `getentropy` for Swift. The generator below asks their library there, which costs little.
+            #if canImport(Glibc) || canImport(Musl)
+                var numbers = [UInt64](repeating: 0, count: count)
+                let isFilled = numbers.withUnsafeMutableBytes { bytes in
+                    bytes.baseAddress.map { getentropy($0, bytes.count) == 0 } ?? false
+                }
+                if isFilled { return numbers }
+            #endif
             var generator = SystemRandomNumberGenerator()
-            return numbers.map { _ in generator.next() }
+            return (0..<count).map { _ in generator.next() }
         }
     }
 
