@@ -1,3 +1,4 @@
+import Dispatch
 import Foundation
 import PenstockCore
 import Synchronization
@@ -214,44 +215,13 @@ package final class ChangeListener: Sendable {
             let queue = DispatchQueue(label: "penstock watch")
             let descriptor = try folder.open(doorbell.board.path)
             doorbell.board.listen()
-            let watched = Watched(
-                ChangeWatcher(
-                    doorbell: doorbell, poller: makePoller(), isSure: isSure, heard: doorbell.board.words,
-                    hearsWrites: false))
-            let source = DispatchSource.makeFileSystemObjectSource(
+            let watcher = ChangeWatcher(
+                doorbell: doorbell, poller: makePoller(), isSure: isSure, heard: doorbell.board.words,
+                hearsWrites: false)
+            let bell = DispatchSource.makeFileSystemObjectSource(
                 fileDescriptor: descriptor, eventMask: [.write, .attrib], queue: queue)
-            source.setEventHandler { watched.use { $0.hear() } }
-            source.setCancelHandler { close(descriptor) }
-            let timer = DispatchSource.makeTimerSource(queue: queue)
-            timer.schedule(deadline: .now(), repeating: .nanoseconds(Int(ChangeWatcher.pace / .nanoseconds(1))))
-            timer.setEventHandler { watched.use { $0.look() } }
-            timer.setCancelHandler { [ended] in
-                watched.end()
-                ended.open()
-            }
-            source.activate()
-            timer.activate()
-            return {
-                source.cancel()
-                timer.cancel()
-            }
-        }
-
-        private final class Watched: Sendable {
-            private let watcher: Mutex<ChangeWatcher?>
-
-            init(_ watcher: sending ChangeWatcher) { self.watcher = Mutex(watcher) }
-
-            func use(_ body: (ChangeWatcher) -> Void) {
-                watcher.withLock { watcher in if let watcher { body(watcher) } }
-            }
-
-            func end() {
-                watcher.withLock { watcher in
-                    watcher?.end()
-                    watcher = nil
-                }
-            }
+            bell.setCancelHandler { close(descriptor) }
+            return DispatchWatch.begin(watcher, bell: bell, on: queue, ended: ended)
         }
     }
 #endif
