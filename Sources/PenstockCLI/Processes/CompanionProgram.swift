@@ -1,5 +1,9 @@
 import PenstockFormats
 
+#if canImport(Darwin)
+    import MachO
+#endif
+
 /// A program that lies beside this one, and that this process becomes: what it is made of would make every other command larger,
 /// and its start slower.
 struct CompanionProgram {

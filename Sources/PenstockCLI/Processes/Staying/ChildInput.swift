@@ -90,7 +90,7 @@ final class ChildInput: Sendable {
     var isUnread: Bool {
         state.withLock { state in
             var count: Int32 = 0
-            guard state.isOpen, ioctl(number, UInt(FIONREAD), &count) == 0 else { return state.writtenCount == 0 }
+            guard state.isOpen, ioctl(number, askForReadableCount, &count) == 0 else { return state.writtenCount == 0 }
             return Int(count) >= state.writtenCount
         }
     }
