@@ -95,6 +95,21 @@ import Testing
         #expect(try await answer("GET /metrics HTTP/1.0\r\n\r\n", at: listener.address).hasPrefix("HTTP/1.0 200"))
     }
 
+    /// Otherwise a signal ends the process.
+    @Test func anAnswerToAClientThatHasGoneFails() throws {
+        let place = StreamSocket.Place.path(room.file("gone"))
+        let listener = try StreamSocket.listening(at: place)
+        defer { listener.close() }
+        let client = try StreamSocket.connected(to: place, timeout: .seconds(60))
+        let request = Array("GET /metrics".utf8)
+        #expect(client.write(request))
+        client.close()
+        let connection = try #require(listener.accepted(timeout: .seconds(60)))
+        defer { connection.close() }
+        #expect(connection.read(4096) == request)
+        #expect(!connection.write([1]))
+    }
+
     @Test func otherMachinesReachNothing() {
         for address in ["0.0.0.0:0", "192.168.0.1:0", "example.org:80"] {
             #expect(throws: PenstockError.self) { try MetricsService(RecordedMetrics(), at: address) }

@@ -33,6 +33,8 @@ package struct StreamSocket: Sendable {
             try SocketFile.makeRoom(at: path)
         }
         let socket = try made(for: place)
+        // Connections have it from here: of one whose other end has closed already, Apple's systems let nothing be set.
+        socket.keepFromSignals()
         var yes: Int32 = 1
         setsockopt(socket.descriptor, SOL_SOCKET, SO_REUSEADDR, &yes, socklen_t(MemoryLayout<Int32>.size))
         guard try place.with({ bind(socket.descriptor, $0, $1) }) == 0, listen(socket.descriptor, 16) == 0 else {
@@ -136,13 +138,18 @@ extension StreamSocket {
     func prepare(timeout: Duration) {
         keepFromChildren()
         setTimeout(timeout)
+        keepFromSignals()
+    }
+
+    /// Has a write to an end that has closed fail, and not end the process. Where writes can ask for that themselves, they do.
+    func keepFromSignals() {
         #if canImport(Darwin)
             var yes: Int32 = 1
             setsockopt(descriptor, SOL_SOCKET, SO_NOSIGPIPE, &yes, socklen_t(MemoryLayout<Int32>.size))
         #endif
     }
 
-    private func keepFromChildren() {
+    func keepFromChildren() {
         _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
     }
 
@@ -172,12 +179,12 @@ extension StreamSocket {
 
     #if canImport(Glibc)
         static let stream = Int32(SOCK_STREAM.rawValue)
-        private static let withoutSignal = Int32(MSG_NOSIGNAL)
+        static let withoutSignal = Int32(MSG_NOSIGNAL)
     #elseif canImport(Musl)
         static let stream = SOCK_STREAM
-        private static let withoutSignal = MSG_NOSIGNAL
+        static let withoutSignal = MSG_NOSIGNAL
     #else
         static let stream = SOCK_STREAM
-        private static let withoutSignal: Int32 = 0
+        static let withoutSignal: Int32 = 0
     #endif
 }
