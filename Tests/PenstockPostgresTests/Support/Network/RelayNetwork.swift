@@ -1,6 +1,8 @@
 import Foundation
 import Synchronization
 
+@testable import PenstockProcesses
+
 /// A relay in front of each server. One that stands still has its connections open, takes new ones, and passes nothing on.
 final class RelayNetwork: TestNetwork {
     private let relays = Mutex<[String: Relay]>([:])
@@ -36,7 +38,7 @@ final class Relay: Sendable {
 
     /// - Throws: when there are no descriptors left.
     init(to path: String) throws {
-        let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        let listener = socket(AF_INET, StreamSocket.stream, 0)
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
         address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
@@ -49,7 +51,8 @@ final class Relay: Sendable {
         }
         var ends: [Int32] = [0, 0]
         guard isListening, pipe(&ends) == 0 else { throw PostgresServer.Failure(description: "There is no relay.") }
-        for end in ends + [listener] { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+        for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+        Self.keepToItself(listener)
         port = Int(UInt16(bigEndian: address.sin_port))
         control = ends[1]
         let reading = ends[0]
@@ -120,7 +123,7 @@ final class Relay: Sendable {
             }
             if ready.contains(listener) {
                 let client = accept(listener, nil, nil)
-                _ = fcntl(client, F_SETFD, FD_CLOEXEC)
+                Self.keepToItself(client)
                 if let server = Self.connected(to: path) { pairs.append((client, server)) } else { close(client) }
             }
             pairs.removeAll { pair in
@@ -137,10 +140,16 @@ final class Relay: Sendable {
         }
     }
 
+    private static func keepToItself(_ descriptor: Int32) {
+        let socket = StreamSocket(descriptor: descriptor)
+        socket.keepFromChildren()
+        socket.keepFromSignals()
+    }
+
     private static func sendAll(_ bytes: ArraySlice<UInt8>, to descriptor: Int32) -> Bool {
         var left = bytes
         while !left.isEmpty {
-            let count = left.withUnsafeBytes { send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
+            let count = left.withUnsafeBytes { send(descriptor, $0.baseAddress, $0.count, StreamSocket.withoutSignal) }
             if count <= 0 { return false }
             left = left.dropFirst(count)
         }
@@ -148,11 +157,11 @@ final class Relay: Sendable {
     }
 
     private static func connected(to path: String) -> Int32? {
-        let server = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
+        let server = socket(AF_UNIX, StreamSocket.stream, 0)
         var address = sockaddr_un()
         address.sun_family = sa_family_t(AF_UNIX)
         withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8.prefix($0.count - 1)) }
-        _ = fcntl(server, F_SETFD, FD_CLOEXEC)
+        keepToItself(server)
         let isConnected = withUnsafePointer(to: &address) {
             $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
                 connect(server, $0, socklen_t(MemoryLayout<sockaddr_un>.size)) == 0
