@@ -107,23 +107,28 @@ let package = Package(
         .target(
             name: "PenstockAPI",
             dependencies: face + [
-                "PenstockWire",
+                "CPenstockAPI", "PenstockWire",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOHTTPTypes", package: "swift-nio-extras"),
             ],
-            resources: [.embedInCode("OpenAPI/openapi.json")],
+            exclude: ["Embedded", "OpenAPI/openapi.json"],
             swiftSettings: strict
         ),
+        // Its document, as a part of the program.
+        .target(name: "CPenstockAPI", path: "Sources/PenstockAPI/Embedded"),
         // The queues for people: pages that update themselves.
         .target(
             name: "PenstockDashboard",
             dependencies: face + [
+                "CPenstockDashboard",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "Mustache", package: "swift-mustache"),
             ],
-            resources: [.embedInCode("Resources")],
+            exclude: ["Embedded", "Resources"],
             swiftSettings: strict
         ),
+        // Its templates, style sheet and script, as a part of the program.
+        .target(name: "CPenstockDashboard", path: "Sources/PenstockDashboard/Embedded"),
         // The queues for clients of Amazon SQS.
         .target(
             name: "PenstockSQS",

@@ -1,3 +1,4 @@
+private import CPenstockAPI
 import HTTPTypes
 import Hummingbird
 import NIOCore
@@ -6,7 +7,7 @@ import PenstockHTTP
 /// `GET /openapi.json`: what there is to ask, for programs that make clients of it (OpenAPI 3.1).
 enum OpenAPI {
     static func add(to router: Router<ServerContext>) {
-        let document = ByteBuffer(bytes: PackageResources.openapi_json)
+        let document = ByteBuffer(string: String(cString: penstock_api_document()))
         router.get("openapi.json") { request, _ in
             _ = try QueryParameters(request, known: [])
             return Response(

@@ -15,14 +15,14 @@ enum Templates {
     }
 
     /// Names of all templates.
-    static var names: [String] { sources.keys.sorted() }
+    static var names: [String] { sources.map(\.name).sorted() }
 
     // Read when the first page is asked for, and not when the server starts.
     private static let library: MustacheLibrary = {
         MustacheContentTypes.register(PageText(), named: PageText.name)
         var library = MustacheLibrary()
-        for (name, bytes) in sources {
-            let text = "{{% CONTENT_TYPE:\(PageText.name)}}" + String(decoding: bytes, as: UTF8.self)
+        for (name, source) in sources {
+            let text = "{{% CONTENT_TYPE:\(PageText.name)}}" + source
             do {
                 try library.register(text, named: name)
             } catch {
@@ -32,27 +32,10 @@ enum Templates {
         return library
     }()
 
-    private static let sources: [String: [UInt8]] = [
-        "layout": PackageResources.layout_mustache,
-        "problem": PackageResources.problem_mustache,
-        "login": PackageResources.login_mustache,
-        "charts": PackageResources.charts_mustache,
-        "tiles": PackageResources.tiles_mustache,
-        "overview": PackageResources.overview_mustache,
-        "dead": PackageResources.dead_mustache,
-        "messages": PackageResources.messages_mustache,
-        "message": PackageResources.message_mustache,
-        "queue": PackageResources.queue_mustache,
-        "queueNew": PackageResources.queueNew_mustache,
-        "policy": PackageResources.policy_mustache,
-        "policyFields": PackageResources.policyFields_mustache,
-        "workers": PackageResources.workers_mustache,
-        "log": PackageResources.log_mustache,
-        "schedules": PackageResources.schedules_mustache,
-        "schedule": PackageResources.schedule_mustache,
-        "workflows": PackageResources.workflows_mustache,
-        "workflow": PackageResources.workflow_mustache,
-        "audit": PackageResources.audit_mustache,
-        "doctor": PackageResources.doctor_mustache,
-    ]
+    private static var sources: [(name: String, text: String)] {
+        let ending = ".mustache"
+        return EmbeddedFile.all.filter { $0.name.hasSuffix(ending) }.map { file in
+            (name: String(file.name.dropLast(ending.count)), text: file.text)
+        }
+    }
 }

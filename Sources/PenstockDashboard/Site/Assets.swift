@@ -8,10 +8,11 @@ struct Assets {
     private let bytes: [UInt8]
     private let type: String
 
-    static let style = Assets("style", "css", "text/css; charset=utf-8", PackageResources.style_css)
-    static let script = Assets("script", "js", "text/javascript; charset=utf-8", PackageResources.script_js)
+    static let style = Assets("style", "css", "text/css; charset=utf-8")
+    static let script = Assets("script", "js", "text/javascript; charset=utf-8")
 
-    private init(_ name: String, _ ending: String, _ type: String, _ bytes: [UInt8]) {
+    private init(_ name: String, _ ending: String, _ type: String) {
+        let bytes = Array(EmbeddedFile.text(of: "\(name).\(ending)").utf8)
         // FNV-1a: whoever changes the file changes the address; nobody has to be kept from finding another one with the same.
         let mark = bytes.reduce(UInt64(0xcbf2_9ce4_8422_2325)) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }
         path = "/assets/\(name)-\(String(mark, radix: 16)).\(ending)"
