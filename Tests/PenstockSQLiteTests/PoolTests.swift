@@ -1,5 +1,6 @@
 import GRDB
 import PenstockCore
+import PenstockProcesses
 import PenstockTestKit
 import Synchronization
 import Testing
@@ -69,6 +70,23 @@ final class GRDBPool: Sendable {
         #expect(store.changes.lastRing(for: .work, at: bucket) == lastRing, "Nobody is woken for nothing.")
         try await store.put(.text("next"))
         #expect(try await store.texts() == ["next"])
+        try await store.close()
+    }
+
+    /// Other processes hear of what came in it, once it is there.
+    @Test func ringsWithTheApplicationsTransaction() async throws {
+        let ear = try Ear(pool.path)
+        func announced() -> Int { ear.doorbell.board.take(.max, at: RingBucket.of(.jobs)) }
+        _ = try await pool.write { try store.enqueue([.text("a"), .text("b")], to: .jobs, in: $0) }
+        #expect(announced() == 2)
+        await #expect(throws: ChangedMyMind.self) {
+            try await pool.write { database in
+                _ = try store.enqueue([.text("c")], to: .jobs, in: database)
+                throw ChangedMyMind()
+            }
+        }
+        #expect(announced() == 0)
+        ear.watch.end()
         try await store.close()
     }
 
