@@ -114,6 +114,24 @@ import Testing
         for store in stores { try await store.close() }
     }
 
+    /// Otherwise it would be refused again by each process that has the lock, and told at its deadline that it could not have it.
+    @Test func whatWasRefusedIsNotHandedOverAgain() async throws {
+        let store = try await SQLiteStore.openWithJobs(path, .bounded(1, .fail))
+        try await store.put(.text("before"))
+        let holder = try LockHolder(path)
+        let call = Task { try await store.put(.text("it")) }
+        try await holder.waitFor()
+        let requests = holder.take()
+        try holder.commit(requests, refusesAll: true)
+        holder.finish(requests)
+        try await eventually { holder.count(.waiting) + holder.count(.posted) == 1 }
+        #expect(holder.count(.waiting) == 1, "It waits for the lock, to have its answer from its own process.")
+        holder.leave()
+        await expect(.queueFull) { try await call.value }
+        #expect(try await store.texts() == ["before"])
+        try await store.close()
+    }
+
     /// What another process's call breaks is that call's.
     @Test func aCallIsNotSpoiledByAnotherProcess() async throws {
         let store = try await SQLiteStore.openWithJobs(path)
