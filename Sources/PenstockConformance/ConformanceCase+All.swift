@@ -56,4 +56,32 @@ extension ConformanceCase {
         rules(of: "firing", ScheduleLives.cases),
         WorkflowLives.cases,
     ].flatMap(\.self)
+
+    /// The rules that wait for a ring. A store that looks now and then for what nobody has rung for keeps them by that look as well, only a
+    /// little late. So it is put to these once more with a harness that leaves the look out.
+    package static let rings: [ConformanceCase] = [
+        rules(of: "changes", ChangesRules.cases),
+        rules(of: "end", EndRules.cases),
+        rules(of: "limits", LimitRules.cases),
+        rules(
+            of: "rings",
+            [
+                "for what is appended": LogRules.rings,
+                "for a cursor": CursorRules.rings,
+                "for an earlier due time of a key": KeyConflictRules.ring,
+                "for an expiry": ExpiryRules.rings,
+                "for the end of what has expired": ExpiryEndRules.awaited,
+                "for drafts": DraftRules.ring,
+                "for the room that drafts wait for": DraftRules.refusedWhenFull,
+                "for what is performed": PerformRules.rings,
+                "for what is performed, and not claimed with it": PerformRules.ringsNoWorkerForItsOwn,
+                "for a schedule": ScheduleRules.rings,
+                "for tasks in other queues": WorkflowRules.queues,
+                "for the end of a lease, beside a rate": RateRules.besidesALimit,
+                "for another rate": RateRules.changed,
+                "for more permits": GroupChangeRules.more,
+                "for what a store that closes gives back": RecoveryRules.closingGivesBack,
+                "for a worker that is to end": CancelRules.hears,
+            ]),
+    ].flatMap(\.self)
 }

@@ -31,6 +31,8 @@ public final class SQLiteStore: SQLStore {
         package var busyMax = Duration.seconds(30)
         /// Called between the steps of a call that works in several transactions. For tests.
         package var afterStep: (@Sendable () async throws -> Void)?
+        /// Whether waiters are woken by rings alone, and not by what a look at the file finds that nobody has rung for. For tests.
+        package var hearsRingsAlone = false
         /// How long the machine has been suspended. For tests.
         var asleep = MachineSuspension.measured()
         /// How what was committed gets on the disk. For tests, in which the power fails.
@@ -116,8 +118,10 @@ public final class SQLiteStore: SQLStore {
         let suspension = MachineSuspension(asleep: options.asleep)
         let doorbell = try Doorbell(folder, time: time as? SystemTime ?? SystemTime())
         self.doorbell = doorbell
+        let hearsRingsAlone = options.hearsRingsAlone
         listener = ChangeListener(database: path, folder: folder, doorbell: doorbell) { [folder] in
-            ChangePoller(
+            if hearsRingsAlone { return NothingElse() }
+            return ChangePoller(
                 path: path, tables: access.tables, folder: folder, time: time, suspension: suspension,
                 requireFile: access.requireFile)
         }

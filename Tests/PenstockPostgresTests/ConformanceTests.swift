@@ -9,4 +9,10 @@ struct ConformanceTests {
     func conforms(_ rule: ConformanceCase) async throws {
         try await rule.run(on: PostgresHarness())
     }
+
+    /// Each ring that a rule waits for is given, and no look at the server makes up for it.
+    @Test(.timeLimit(.minutes(5)), arguments: ConformanceCase.rings)
+    func rings(_ rule: ConformanceCase) async throws {
+        try await rule.run(on: PostgresHarness(hearsRingsAlone: true))
+    }
 }

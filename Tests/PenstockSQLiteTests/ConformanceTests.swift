@@ -7,11 +7,19 @@ import Testing
 
 struct ConformanceTests {
     private static let places = Places(8)
+    /// Places of their own: a ring that is missing keeps one for long.
+    private static let ringPlaces = Places(4)
 
     /// The rules that take longest, which are the last ones, begin first: behind the others they would run alone.
     @Test(.timeLimit(.minutes(5)), arguments: Array(ConformanceCase.all.reversed()))
     func conforms(_ rule: ConformanceCase) async throws {
         try await Self.places.run { try await rule.run(on: SQLiteHarness()) }
+    }
+
+    /// Each ring that a rule waits for is given, and no look at the file makes up for it.
+    @Test(.timeLimit(.minutes(5)), arguments: ConformanceCase.rings)
+    func rings(_ rule: ConformanceCase) async throws {
+        try await Self.ringPlaces.run { try await rule.run(on: SQLiteHarness(hearsRingsAlone: true)) }
     }
 
     /// A guest in an application's pool keeps every rule as well.

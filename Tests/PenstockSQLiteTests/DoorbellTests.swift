@@ -8,15 +8,21 @@ import Testing
 @testable import PenstockSQL
 @testable import PenstockSQLite
 
-/// What one process commits wakes the waiters of another.
+/// What one process commits wakes the waiters of another, without a look at the file.
 @Suite(.timeLimit(.minutes(5))) struct DoorbellTests {
     private let folder = TemporaryFolder()
     private var path: String { folder.file("queue.db") }
+    private var ringsAlone: SQLiteStore.Options {
+        var options = SQLiteStore.Options()
+        options.hearsRingsAlone = true
+        return options
+    }
 
     @Test func wakesAllWhoWaitInAllProcesses() async throws {
         let stores = [
-            try await SQLiteStore.openWithJobs(path), try await SQLiteStore.open(path: path),
-            try await SQLiteStore.open(path: path),
+            try await SQLiteStore.openWithJobs(path, options: ringsAlone),
+            try await SQLiteStore.open(path: path, options: ringsAlone),
+            try await SQLiteStore.open(path: path, options: ringsAlone),
         ]
         try await withThrowingTaskGroup(of: Void.self) { group in
             for store in stores {
@@ -46,8 +52,8 @@ import Testing
     /// Each sends when it has heard from the other, and so each has to be woken each time. One ring lost, and both
     /// sleep for ever.
     @Test func noRingIsLostInAThousandRounds() async throws {
-        let left = try await SQLiteStore.openWithJobs(path)
-        let right = try await SQLiteStore.open(path: path)
+        let left = try await SQLiteStore.openWithJobs(path, options: ringsAlone)
+        let right = try await SQLiteStore.open(path: path, options: ringsAlone)
         try await left.configure(.mail, .create(QueuePolicy(), ifAbsent: false))
         let rounds = 1000
         let answering = Task {
@@ -65,8 +71,8 @@ import Testing
     }
 
     @Test func roomInAFullQueueWakesProducersElsewhere() async throws {
-        let producer = try await SQLiteStore.openWithJobs(path, .bounded(1, .wait))
-        let worker = try await SQLiteStore.open(path: path)
+        let producer = try await SQLiteStore.openWithJobs(path, .bounded(1, .wait), options: ringsAlone)
+        let worker = try await SQLiteStore.open(path: path, options: ringsAlone)
         let done = Task {
             for number in 1...500 {
                 while true {
@@ -94,7 +100,7 @@ import Testing
         let pool = try GRDBPool(path)
         let store = try await SQLiteStore.open(pool: pool.value)
         try await store.configure(.jobs, .create(QueuePolicy(), ifAbsent: false))
-        let worker = try await SQLiteStore.open(path: path)
+        let worker = try await SQLiteStore.open(path: path, options: ringsAlone)
         let token = worker.changes.token(for: .jobs)
         async let woken: Void = worker.changes.wait(for: .jobs, after: token)
         try await pool.value.write { _ = try store.enqueue([.text("it")], to: .jobs, in: $0) }
@@ -102,6 +108,19 @@ import Testing
         #expect(try await worker.take().count == 1)
         try await worker.close()
         try await store.close()
+    }
+
+    /// Workers that wait in the store to which queues move learn that these are open.
+    @Test func theEndOfAMoveWakesWhoWaitsAtItsTarget() async throws {
+        let source = try await SQLiteStore.openWithJobs(path)
+        try await source.put(.text("it"))
+        let target = try await SQLiteStore.open(path: folder.file("target.db"), options: ringsAlone)
+        let token = target.changes.token(for: .jobs)
+        _ = try await source.copy(to: target, StoreCopy(source: "queue.db", target: "target.db")) { _ in }
+        try await target.changes.waitForWork(in: .jobs, after: token)
+        #expect(try await target.take().count == 1)
+        try await source.close()
+        try await target.close()
     }
 
     /// The listener ends with its store, and its descriptors with it.

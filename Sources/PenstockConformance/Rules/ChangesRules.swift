@@ -3,7 +3,8 @@ import PenstockTestKit
 import Testing
 
 /// When the bell rings. Each case waits for the ring itself, however long: one that does not come shows as a test that
-/// hangs until its time limit, at the line that names the change.
+/// hangs until its time limit, at the line that names the change. It does so only where nothing but a ring ends the wait
+/// (``ConformanceCase/rings``).
 enum ChangesRules {
     static let cases: ConformanceCase.Rules = [
         "ring for this process and for others": ringForAll,

@@ -27,9 +27,3 @@ struct SameHost: Sendable {
             current_user) FROM pg_control_system()
         """
 }
-
-/// Sees nothing: for what nobody rings for there is ``ServerLook``.
-struct NothingElse: ChangePolling {
-    func look(forTheDead: Bool) -> ChangesSeen { ChangesSeen() }
-    func close() {}
-}

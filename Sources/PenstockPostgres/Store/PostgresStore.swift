@@ -38,6 +38,8 @@ public final class PostgresStore: SQLStore {
         package var lockWaitMax = Duration.milliseconds(300)
         /// Called between the steps of a call that works in several transactions. For tests.
         package var afterStep: (@Sendable () async throws -> Void)?
+        /// Whether waiters are woken by rings alone, and not by what a look at the server finds that nobody has rung for. For tests.
+        package var hearsRingsAlone = false
 
         /// Makes options: the server's clock, the system's generator, and tables made at need.
         public init(
@@ -122,7 +124,9 @@ public final class PostgresStore: SQLStore {
             ChangeListener(database: nil, folder: host.folder.folder, doorbell: host.doorbell) { NothingElse() }
         }
         self.neighbours = neighbours
-        let bell = try ServerBell(sessions, host: host, random: SystemRandom()) { neighbours?.hearsEverything == true }
+        let bell = try ServerBell(
+            sessions, host: host, random: SystemRandom(), hearsRingsAlone: options.hearsRingsAlone
+        ) { neighbours?.hearsEverything == true }
         self.bell = bell
         let timings = WriteTimings()
         writeTimings = timings

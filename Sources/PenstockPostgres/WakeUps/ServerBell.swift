@@ -32,19 +32,20 @@ final class ServerBell: Sendable {
     /// What this machine's notifications begin with, and no other's.
     private let mark: String
     private let hearsOthers: @Sendable () -> Bool
+    private let hearsRingsAlone: Bool
     /// Begins a transaction of this process's, which carries out first what was said in SQL.
     private let carryOutVerdicts = Mutex<(@Sendable () -> Void)?>(nil)
 
     /// - Parameters:
     ///   - host: what this machine's processes share; `nil`: each hears the server by itself.
+    ///   - hearsRingsAlone: whether nobody is woken for what a look finds. For tests.
     ///   - hearsOthers: whether this process is woken by the others' doorbell.
     init(
-        _ sessions: Sessions, host: SameHost?, random: any RandomSource, hearsOthers: @escaping @Sendable () -> Bool
+        _ sessions: Sessions, host: SameHost?, random: any RandomSource, hearsRingsAlone: Bool,
+        hearsOthers: @escaping @Sendable () -> Bool
     ) throws {
-        self.sessions = sessions
-        self.host = host
-        self.hearsOthers = hearsOthers
-        self.random = random
+        (self.sessions, self.host, self.random) = (sessions, host, random)
+        (self.hearsRingsAlone, self.hearsOthers) = (hearsRingsAlone, hearsOthers)
         wakeups = host?.doorbell.wakeups ?? Wakeups()
         mark = Self.mark + String(host?.lock.slots?.number ?? SystemRandom().next(), radix: 16) + ":"
         pipe = try WakePipe()
@@ -158,8 +159,7 @@ final class ServerBell: Sendable {
                     SELECT pg_advisory_lock_shared(\(Sessions.listenerLockClass), 0); LISTEN \(ServerConnection.quoted(name: channel))
                     """)
                 hears = true
-                // The server does not say what it was told while no process listened. Tasks that have waited since before that look by
-                // themselves.
+                // The server does not say what it was told while no process listened. Tasks that waited before look by themselves.
                 if hasHeard || host?.listener.hasEverLooked == true { ringForAll() }
                 hasHeard = true
             }
@@ -198,7 +198,7 @@ final class ServerBell: Sendable {
                 let looks = hears || host?.listener.hasLooked != true || !hearsOthers()
                 if looks, restEnd <= .now || count != commitCount {
                     let seen = try look.look(asksForOthers: hears && host != nil)
-                    pass(on: seen)
+                    if !hearsRingsAlone { pass(on: seen) }
                     // Where all are of this machine, nobody comes to hold messages without a commit that is counted.
                     let mayRest = seen.isIdle && seen.isAlone
                     (restEnd, commitCount) = (.now + (mayRest ? Self.restMax : .zero), count)

@@ -187,6 +187,15 @@ package protocol ChangePolling {
     func close()
 }
 
+/// Sees nothing: a server is asked another way for what nobody rings for, and a test may want to hear rings alone.
+package struct NothingElse: ChangePolling {
+    package init() {}
+
+    package func look(forTheDead: Bool) -> ChangesSeen { ChangesSeen() }
+
+    package func close() {}
+}
+
 /// What a look saw.
 package struct ChangesSeen {
     /// Whether anything was committed since the last look.

@@ -10,8 +10,13 @@ final class PostgresHarness: StoreHarness {
     private let database: PostgresDatabase
     /// One source for all processes: with one each, of the same seed, they would give the same lease tokens.
     private let random = SeededRandom(seed: 1)
+    private let hearsRingsAlone: Bool
 
-    init() throws { database = try PostgresDatabase() }
+    /// - Parameter hearsRingsAlone: whether its stores wake nobody for what they find when they look at the server.
+    init(hearsRingsAlone: Bool = false) throws {
+        database = try PostgresDatabase()
+        self.hearsRingsAlone = hearsRingsAlone
+    }
 
     var url: String { database.url }
 
@@ -28,7 +33,13 @@ final class PostgresHarness: StoreHarness {
     func openStore(afterStep: (@Sendable () async throws -> Void)? = nil) async throws -> PostgresStore {
         var options = PostgresStore.Options(time: time, random: random)
         options.afterStep = afterStep
-        return try await PostgresStore.open(url: url, options: options)
+        options.hearsRingsAlone = hearsRingsAlone
+        let store = try await PostgresStore.open(url: url, options: options)
+        guard hearsRingsAlone else { return store }
+        // It begins to listen; what is rung for before it hears would be lost to it.
+        _ = store.changes
+        try await eventually { store.lookInterval > .seconds(1) }
+        return store
     }
 
     func crash(_ store: any MessageStore) async throws { try await database.crash(store) }

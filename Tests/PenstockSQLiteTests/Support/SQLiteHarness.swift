@@ -8,8 +8,12 @@ final class SQLiteHarness: StoreHarness {
     let time = ManualTime()
     let folder = TemporaryFolder()
     var path: String { folder.file("queue.db") }
+    private let hearsRingsAlone: Bool
     /// One source for all processes: with one each, of the same seed, they would give the same lease tokens.
     private let random = SeededRandom(seed: 1)
+
+    /// - Parameter hearsRingsAlone: whether its stores wake nobody for what they find when they look at the file.
+    init(hearsRingsAlone: Bool = false) { self.hearsRingsAlone = hearsRingsAlone }
 
     func open() async throws -> any MessageStore {
         try await openStore()
@@ -24,6 +28,7 @@ final class SQLiteHarness: StoreHarness {
     func openStore(afterStep: (@Sendable () async throws -> Void)? = nil) async throws -> SQLiteStore {
         var options = SQLiteStore.Options(time: time, random: random)
         options.afterStep = afterStep
+        options.hearsRingsAlone = hearsRingsAlone
         return try await SQLiteStore.open(path: path, options: options)
     }
 
