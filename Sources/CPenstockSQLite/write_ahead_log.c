@@ -159,6 +159,9 @@ void penstock_end_commit(sqlite3 *connection) {
 }
 
 int penstock_leave_write_ahead_log(sqlite3 *connection, int leaves) {
+    // Apple's SQLite keeps the log and its index when the last connection closes, unless it is told otherwise.
+    int persists = 0;
+    sqlite3_file_control(connection, "main", SQLITE_FCNTL_PERSIST_WAL, &persists);
     return sqlite3_db_config(connection, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, leaves, (int *)0);
 }
 

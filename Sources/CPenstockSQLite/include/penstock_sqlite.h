@@ -3,8 +3,8 @@
 
 #include <sqlite3.h>
 
-// Whether this connection, when it is the last to close a database, leaves its write-ahead log as it is. SQLite has it as a
-// function with any number of arguments, which Swift cannot call.
+// Whether this connection, when it is the last to close a database, leaves its write-ahead log as it is, or removes it. SQLite has it
+// as a function with any number of arguments, which Swift cannot call.
 int penstock_leave_write_ahead_log(sqlite3 *connection, int leaves);
 
 // Whether the database's header says that it has a write-ahead log; also on a connection that was told that the file does not change.

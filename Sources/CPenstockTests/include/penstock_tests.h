@@ -10,4 +10,8 @@
 int penstock_start_child(
     char *const words[], char *const variables[], const int files[3], const char *folder, int ownGroup, pid_t *id);
 
+/// Has SQLite in this process keep the write-ahead log of each file whose name has `kept-log` in it when its last connection closes, as
+/// Apple's does of every file.
+void penstock_keep_logs(void);
+
 #endif

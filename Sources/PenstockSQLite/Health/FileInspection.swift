@@ -70,6 +70,7 @@ enum FileInspection {
         guard report.file.journalMode == "wal", access(path, W_OK) == 0 else { return }
         var configuration = HealthInspection.readOnly()
         configuration.readonly = false
+        configuration.prepareDatabase { OpenFile.leaveWriteAheadLog($0, false) }
         guard let file = try? DatabaseQueue(path: path, configuration: configuration),
             let row = try? file.writeWithoutTransaction({ database in
                 try Row.fetchOne(database, sql: "PRAGMA wal_checkpoint(PASSIVE)")

@@ -32,7 +32,10 @@ extension SQLiteStore {
         try OtherNames.refuse(path)
         let beside = DatabaseCompanions(of: path)
         var configuration = Configuration("repair", busyMode: .timeout(30))
-        configuration.prepareDatabase { _ in try beside.refuseForeign(toWrite: false) }
+        configuration.prepareDatabase { database in
+            try beside.refuseForeign(toWrite: false)
+            OpenFile.leaveWriteAheadLog(database, false)
+        }
         let file = try DatabaseQueue(path: path, configuration: configuration)
         defer { try? file.close() }
         return try file.writeWithoutTransaction { database in

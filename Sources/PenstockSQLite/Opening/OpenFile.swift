@@ -40,7 +40,8 @@ enum OpenFile {
         penstock_has_write_ahead_log(database.sqliteConnection) != 0
     }
 
-    /// Says whether this connection leaves the write-ahead log in place when it is the last to close the file.
+    /// Says whether this connection leaves the write-ahead log in place when it is the last to close the file, or removes it. Where
+    /// nothing is said, SQLite removes it, and keeps it on Apple's systems.
     static func leaveWriteAheadLog(_ database: Database, _ leaves: Bool) {
         // It can only fail for a connection that is closed.
         _ = penstock_leave_write_ahead_log(database.sqliteConnection, leaves ? 1 : 0)
