@@ -15,7 +15,8 @@ package struct PoolTransaction: JoinableTransaction {
 
     package var time: any TimeSource { store.core.time }
 
-    /// As the application has set its connection up: `powerLoss` when that is `synchronous = FULL`.
+    /// As the application has set its connection up: `powerLoss` when that is `synchronous = FULL`, and `fullfsync`
+    /// is on where a flush ends in the drive's cache without it.
     package var durability: Durability { get throws { try DatabaseAccess.durability(of: database) } }
 
     /// - Throws: `invalidInput` when `database` is not in a transaction.

@@ -193,9 +193,27 @@ final class GRDBPool: Sendable {
         await expect(.unknownQueue) { try await store.put(.text("x"), to: .mail, durability: .powerLoss) }
         #expect(try await found() == level)
         let receipts = try await pool.write { try store.enqueue([.text("it")], to: .jobs, in: $0) }
-        #expect(receipts.map(\.durability) == [level >= 2 ? .powerLoss : .processCrash])
+        let isFlushed = level >= 2 && !FlushLevel.flushesEndInCache
+        #expect(receipts.map(\.durability) == [isFlushed ? .powerLoss : .processCrash])
         try await store.close()
         #expect(try await found() == level)
+    }
+
+    /// On Apple's systems, by SQLite's word for it, which it takes everywhere.
+    @Test func whereAFlushEndsInTheDrivesCacheTheCommitGoesThroughIt() async throws {
+        try await pool.writeWithoutTransaction { database in
+            try database.execute(sql: "PRAGMA synchronous = FULL")
+            #expect(try DatabaseAccess.raiseLevel(database, flushesEndInCache: false) == nil)
+            let found = try #require(try DatabaseAccess.raiseLevel(database, flushesEndInCache: true))
+            #expect(found == FlushLevel(synchronous: 2, fullfsync: false))
+            #expect(found.durability == .processCrash)
+            #expect(try Int.fetchOne(database, sql: "PRAGMA fullfsync") == 1)
+            #expect(try FlushLevel(of: database, flushesEndInCache: true)?.durability == .powerLoss)
+            #expect(try DatabaseAccess.raiseLevel(database, flushesEndInCache: true) == nil)
+            try found.set(database)
+            #expect(try FlushLevel(of: database, flushesEndInCache: true) == found)
+        }
+        try await store.close()
     }
 
     @Test func aClosedStoreLeavesThePoolOpen() async throws {

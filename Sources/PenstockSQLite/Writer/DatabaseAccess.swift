@@ -73,19 +73,14 @@ struct DatabaseAccess: Sendable {
 
     /// Has commits on `database`, an application's, flush. In the store's own file the flusher does so after the COMMIT.
     ///
-    /// `PRAGMA synchronous`: FULL flushes the WAL at each COMMIT, NORMAL before a checkpoint only. It cannot be set
-    /// inside a transaction. In an application's pool it is the application's: it is only ever made stricter, and put
-    /// back.
-    ///
-    /// - Returns: what to ``setLevel(_:_:)`` after the transaction; `nil`: nothing.
-    static func raiseLevel(_ database: Database) throws -> Int? {
-        guard let level = try level(of: database), level < full else { return nil }
-        try setLevel(full, database)
+    /// - Returns: what to set after the transaction; `nil`: nothing.
+    static func raiseLevel(
+        _ database: Database, flushesEndInCache: Bool = FlushLevel.flushesEndInCache
+    ) throws -> FlushLevel? {
+        guard let level = try FlushLevel(of: database, flushesEndInCache: flushesEndInCache), level != level.strict
+        else { return nil }
+        try level.strict.set(database)
         return level
-    }
-
-    static func setLevel(_ level: Int, _ database: Database) throws {
-        try database.execute(sql: "PRAGMA synchronous = \(level)")
     }
 
     /// Begins a transaction; false when another program has the file. That is not waited for here, within a queue of
@@ -105,7 +100,7 @@ struct DatabaseAccess: Sendable {
 
     /// What a commit on `database` survives as it is set up.
     static func durability(of database: Database) throws -> Durability {
-        try level(of: database) ?? 0 >= full ? .powerLoss : .processCrash
+        try FlushLevel(of: database)?.durability ?? .processCrash
     }
 
     /// Runs `body` in a transaction of its own, the last one on a connection, if it can be had within `max`. That is time enough
@@ -137,9 +132,4 @@ struct DatabaseAccess: Sendable {
 
     static let rollback = Query("ROLLBACK")
     private static let begin = Query("BEGIN IMMEDIATE")
-    private static let full = 2
-
-    private static func level(of database: Database) throws -> Int? {
-        try Int.fetchOne(database, sql: "PRAGMA synchronous")
-    }
 }

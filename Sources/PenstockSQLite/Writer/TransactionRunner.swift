@@ -231,7 +231,7 @@ final class TransactionRunner {
         do {
             return try withConnection { connection in
                 let level = commitFlushes ? try DatabaseAccess.raiseLevel(connection.database) : nil
-                defer { if let level { try? DatabaseAccess.setLevel(level, connection.database) } }
+                defer { if let level { try? level.set(connection.database) } }
                 guard try access.begin(connection) else { return nil }
                 do {
                     // What would be written to a file that has lost its name is gone with this process.
