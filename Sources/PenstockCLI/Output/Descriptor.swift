@@ -65,7 +65,8 @@ package struct Descriptor: Hashable, Sendable {
 
     /// Whether nobody is left at the other end: whatever is written to it fails.
     var hasNoReader: Bool {
-        var request = pollfd(fd: number, events: 0, revents: 0)
+        // Apple's systems tell nothing of a descriptor of which nothing is asked.
+        var request = pollfd(fd: number, events: Int16(POLLOUT), revents: 0)
         return poll(&request, 1, 0) > 0 && request.revents & Int16(POLLERR | POLLHUP) != 0
     }
 
