@@ -89,10 +89,20 @@ final class ChildInput: Sendable {
     /// For when the command has ended, and before the pipe is closed.
     var isUnread: Bool {
         state.withLock { state in
-            var count: Int32 = 0
-            guard state.isOpen, ioctl(number, askForReadableCount, &count) == 0 else { return state.writtenCount == 0 }
-            return Int(count) >= state.writtenCount
+            guard state.isOpen, let count = Self.unreadCount(number) else { return state.writtenCount == 0 }
+            return count >= state.writtenCount
         }
+    }
+
+    /// How many bytes lie in the pipe whose end `number` is, for writing; `nil` where the system does not say.
+    private static func unreadCount(_ number: Int32) -> Int? {
+        #if canImport(Darwin)
+            // It says 0 of this end, whatever lies there, and what lies there goes with the last one that could have read it.
+            return nil
+        #else
+            var count: Int32 = 0
+            return ioctl(number, UInt(FIONREAD), &count) == 0 ? Int(count) : nil
+        #endif
     }
 
     /// Ends a write where it is. The command reads what was written, and waits for the rest.
