@@ -1,5 +1,6 @@
 import AsyncHTTPClient
 import NIOCore
+import NIOPosix
 
 /// The clients of HTTP by which requests go to one server.
 ///
@@ -10,6 +11,10 @@ final class HTTPClients: Sendable {
     private static let connectTime = TimeAmount.seconds(5)
     /// Connections are let go earlier than by the server, so that no request meets one that is just being closed.
     private static let idleTime = TimeAmount.seconds(30)
+
+    /// The system's sockets. The library would take Apple's own framework on its systems, whose errors are others than ``ConnectFailure``
+    /// tells apart, and whose TLS is another.
+    private static var loops: HTTPClient.EventLoopGroupProvider { .shared(MultiThreadedEventLoopGroup.singleton) }
 
     let calls: HTTPClient
     /// Each wait for a ring has a connection as well, in a pool of its own: calls never wait behind those.
@@ -29,9 +34,9 @@ final class HTTPClients: Sendable {
         configuration.httpVersion = .http1Only
         // Whoever calls decides when to try again.
         configuration.connectionPool.retryConnectionEstablishment = false
-        calls = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
-        rings = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
-        unpooled = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
+        calls = HTTPClient(eventLoopGroupProvider: Self.loops, configuration: configuration)
+        rings = HTTPClient(eventLoopGroupProvider: Self.loops, configuration: configuration)
+        unpooled = HTTPClient(eventLoopGroupProvider: Self.loops, configuration: configuration)
     }
 
     deinit {
