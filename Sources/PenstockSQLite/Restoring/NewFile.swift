@@ -74,12 +74,21 @@ struct NewFile {
     func flushName() throws {
         let descriptor = open(SharedFolder.parent(of: path), O_RDONLY | O_CLOEXEC)
         defer { if descriptor >= 0 { close(descriptor) } }
-        guard descriptor >= 0, fsync(descriptor) == 0 else {
+        guard descriptor >= 0, Self.flushFolder(descriptor) == 0 else {
             throw PenstockError(
                 .outcomeUnknown,
                 "\(path) was made, and its folder cannot be put on the disk (\(String(cString: strerror(errno)))), so a "
                     + "power cut may undo it; see to the disk.")
         }
+    }
+
+    private static func flushFolder(_ descriptor: Int32) -> Int32 {
+        #if canImport(Darwin)
+            // There fsync leaves the name in the drive's cache.
+            return Flusher.systemFlush(descriptor)
+        #else
+            return fsync(descriptor)
+        #endif
     }
 
     /// Removes the other name, and what SQLite may have left beside it. Nothing of the file is done after that.

@@ -140,7 +140,15 @@ final class Flusher: Sendable {
     @Sendable static func systemFlush(_ descriptor: Int32) -> Int32 {
         #if canImport(Darwin)
             // There fsync leaves data in the drive's cache; only a full sync survives a power cut.
-            fcntl(descriptor, F_FULLFSYNC)
+            while true {
+                if fcntl(descriptor, F_FULLFSYNC) != -1 { return 0 }
+                switch errno {
+                case EINTR: continue
+                // The file system has none. SQLite does the same with what it flushes.
+                case ENOTSUP, ENOTTY, EINVAL: return fsync(descriptor)
+                default: return -1
+                }
+            }
         #else
             while true {
                 let result = fdatasync(descriptor)
