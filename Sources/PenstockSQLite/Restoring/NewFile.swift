@@ -6,7 +6,7 @@ import Synchronization
 /// A database that is made under another name in the same folder, and gets its own name when it is whole.
 ///
 /// The process that makes it holds a lock on it. So one that is found without a lock was left by a process that died, and goes as the
-/// next one for the same name is made.
+/// next one for the same name is made. Where the system has no such locks it stays.
 struct NewFile {
     /// What its name is meanwhile.
     let temporaryPath: String
