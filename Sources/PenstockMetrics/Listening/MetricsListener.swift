@@ -52,11 +52,18 @@ package final class MetricsListener: Sendable {
     /// Takes no more connections. No client is answered after this, but the one that is being answered now.
     package func stop() {
         guard !isStopped.exchange(true, ordering: .relaxed) else { return }
-        if case .unix(let path) = address { unlink(path) }
-        // Wakes the thread, which closes the socket.
-        shutdown(socket.descriptor, Int32(SHUT_RDWR))
-        // A system on which that wakes nobody is asked for a connection instead.
-        (try? StreamSocket.connected(to: address.place, timeout: Self.timeout))?.close()
+        #if canImport(Darwin)
+            // A shutdown wakes nobody there. So the thread, which closes the socket, is given a connection, as long as that has its name.
+            let waking = try? StreamSocket.connected(to: address.place, timeout: Self.timeout)
+            if case .unix(let path) = address { unlink(path) }
+            waking?.close()
+        #else
+            if case .unix(let path) = address { unlink(path) }
+            // Wakes the thread, which closes the socket.
+            shutdown(socket.descriptor, Int32(SHUT_RDWR))
+            // A system on which that wakes nobody is asked for a connection instead.
+            (try? StreamSocket.connected(to: address.place, timeout: Self.timeout))?.close()
+        #endif
     }
 
     private func answer(_ text: () -> PrometheusText) {
