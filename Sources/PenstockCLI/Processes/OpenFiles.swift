@@ -59,9 +59,22 @@ package enum OpenFiles {
     private static func limitWhenRaising(to needed: rlim_t) -> rlim_t? {
         var bound = rlimit()
         guard getrlimit(resource, &bound) == 0, bound.rlim_cur < needed else { return nil }
-        let allowed = bound.rlim_max
+        let allowed = limitMax(bound)
         bound.rlim_cur = needed
         return needed <= allowed && setrlimit(resource, &bound) == 0 ? nil : allowed
+    }
+
+    /// How far `bound` may be raised.
+    private static func limitMax(_ bound: rlimit) -> rlim_t {
+        #if canImport(Darwin)
+            // The system says that there is no end, and refuses more than this.
+            var count: Int32 = 0
+            var size = MemoryLayout<Int32>.size
+            if sysctlbyname("kern.maxfilesperproc", &count, &size, nil, 0) == 0, count > 0 {
+                return min(bound.rlim_max, rlim_t(count))
+            }
+        #endif
+        return bound.rlim_max
     }
 
     /// What stands in the way of a command that is to be started, when the bound has fallen below what ``makeRoom(forCommands:)``
