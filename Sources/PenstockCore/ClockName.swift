@@ -15,12 +15,12 @@ enum ClockName {
     #if canImport(Darwin)
         /// The name of the boot session. It is drawn once, when the kernel starts. `kern.boottime` is no name: it is the
         /// wall clock less the time since the start, so it moves whenever the wall clock is set or slewed, and two
-        /// processes of one boot read different values.
+        /// processes of one boot read different values. The boot has several clocks, so the name says which.
         private static func readOwn() -> String? {
             var bytes = [CChar](repeating: 0, count: 64)
             var size = bytes.count
             guard sysctlbyname("kern.bootsessionuuid", &bytes, &size, nil, 0) == 0, size > 1 else { return nil }
-            return String(decoding: bytes.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
+            return String(decoding: bytes.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self) + " raw"
         }
     #else
         /// The boot's name and, in a time namespace of its own, the namespace's: there `CLOCK_BOOTTIME` is off by what the

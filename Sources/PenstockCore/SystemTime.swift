@@ -16,13 +16,14 @@ public struct SystemTime: TimeSource {
         Timestamp(microseconds: Self.microseconds(of: CLOCK_REALTIME))
     }
 
-    /// The boot clock: `CLOCK_BOOTTIME` on Linux, `CLOCK_MONOTONIC` on Apple platforms, where that one counts sleep.
+    /// The boot clock: `CLOCK_BOOTTIME` on Linux, `CLOCK_MONOTONIC_RAW` on Apple platforms, which counts sleep. `CLOCK_MONOTONIC` is
+    /// the wall clock less the time of the start there, and is slewed with it.
     ///
     /// Processes give it the same name when they read the same clock: within one boot and, on Linux, one time namespace.
     /// A process that cannot find out which clock it reads gives it a name of its own.
     public var boot: BootTime {
         #if canImport(Darwin)
-            BootTime(bootID: ClockName.own, microseconds: Self.microseconds(of: CLOCK_MONOTONIC))
+            BootTime(bootID: ClockName.own, microseconds: Self.microseconds(of: CLOCK_MONOTONIC_RAW))
         #else
             BootTime(bootID: ClockName.own, microseconds: Self.microseconds(of: CLOCK_BOOTTIME))
         #endif
