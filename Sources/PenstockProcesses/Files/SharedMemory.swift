@@ -90,11 +90,7 @@ package final class SharedMemory: Sendable {
         guard fstat(descriptor, &status) == 0 else { throw SystemErrors.failure("\(path) cannot be read", errno) }
         if status.st_size < layout.byteCount {
             // Room is taken now: on a full disk there may be none later. What another process has written stays.
-            #if os(Linux)
-                let failure = posix_fallocate(descriptor, 0, off_t(layout.byteCount))
-            #else
-                let failure = ftruncate(descriptor, off_t(layout.byteCount)) == 0 ? 0 : errno
-            #endif
+            let failure = takeRoom(in: descriptor, from: status.st_size, to: off_t(layout.byteCount))
             if failure != 0 { throw SystemErrors.failure("\(path) cannot be made", failure) }
         }
         let wanted = header(of: layout)
@@ -109,6 +105,25 @@ package final class SharedMemory: Sendable {
             throw SystemErrors.failure("\(path) cannot be written", errno)
         }
         return true
+    }
+
+    /// Makes a file longer, with room on the disk.
+    ///
+    /// - Returns: 0, or why that cannot be, an `errno`.
+    private static func takeRoom(in descriptor: Int32, from size: off_t, to newSize: off_t) -> Int32 {
+        #if os(Linux)
+            return posix_fallocate(descriptor, 0, newSize)
+        #else
+            #if canImport(Darwin)
+                var room = fstore_t(
+                    fst_flags: UInt32(F_ALLOCATEALL), fst_posmode: F_PEOFPOSMODE, fst_offset: 0,
+                    fst_length: newSize - size,
+                    fst_bytesalloc: 0)
+                // Where the file system knows no such thing the room comes with what is written.
+                if fcntl(descriptor, F_PREALLOCATE, &room) == -1, errno == ENOSPC { return ENOSPC }
+            #endif
+            return ftruncate(descriptor, newSize) == 0 ? 0 : errno
+        #endif
     }
 
     /// Whether the file of that layout, open as `descriptor`, would be made anew by whoever opens it next, or was cut. One
