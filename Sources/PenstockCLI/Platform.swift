@@ -12,13 +12,6 @@
     @_exported public import SystemPackage
 #endif
 
-// `FIONREAD`. On Apple's systems it is the macro `_IOR('f', 127, int)`, which Swift does not see.
-#if canImport(Darwin)
-    let askForReadableCount: UInt = 0x4004_667F
-#else
-    let askForReadableCount = UInt(FIONREAD)
-#endif
-
 // Calls of the system that methods of their names hide.
 func systemClose(_ number: Int32) -> Int32 { close(number) }
 
