@@ -111,6 +111,20 @@ import Testing
         #expect(rungAgain == [:], "Two groups were left.")
     }
 
+    /// All of them wait for their group, so nothing else of that claim wakes a worker.
+    @Test func aClaimThatFindsManyDueRingsForTheRest() throws {
+        let file = try RungFile(QueuePolicy(groups: .fifo()))
+        try file.enqueue(.text("first", group: "g"))
+        #expect(try file.claim().message != nil)
+        let messages = (0...Limits.promotionCountMax).map {
+            NewMessage.text("\($0)", due: .after(.seconds(1)), group: "g")
+        }
+        try file.transact { _ = try Enqueue.perform(messages, to: .jobs, durability: .processCrash, in: $0) }
+        file.time.advance(by: .seconds(1))
+        #expect(try file.claim().rung == [.jobs: Ring(messages: 1)])
+        #expect(try file.claim().rung == [.jobs: Ring()], "One was left.")
+    }
+
     /// What becomes of the others of its group is left to the next claim.
     @Test func aMessageOfAGroupThatIsSetAsideIsRungFor() throws {
         let file = try RungFile(QueuePolicy(groups: .fifo()))
