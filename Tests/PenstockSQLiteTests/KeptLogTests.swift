@@ -2,6 +2,7 @@ import CPenstockTests
 import Foundation
 import GRDB
 import PenstockCore
+import PenstockSQL
 import PenstockTestKit
 import Testing
 
