@@ -25,6 +25,7 @@ public enum Program {
         StandardDescriptors.occupy()
         do {
             try OpenFiles.makeRoomToBegin()
+            try ProcessFiles.requireToBegin()
             try Threads.makeRoomToBegin()
         } catch {
             // Nothing runs yet, and what writes lines otherwise could not begin.
