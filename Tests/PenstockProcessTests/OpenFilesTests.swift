@@ -30,6 +30,41 @@ extension Faults {
             }
         }
 
+        /// A parent that does not close its own files leaves them to what it starts.
+        @Test(arguments: [30, 40, 60, 62]) func inheritedFilesAreMadeRoomForOrSaid(last: Int) async throws {
+            try await Site.use { site in
+                try await site.succeed(["queue", "create", "q"])
+                for (limit, status) in [("-n", Int32(75)), ("-Sn", 0)] {
+                    let script =
+                        "ulimit \(limit) 64 && for n in $(seq 3 \(last)); do eval \"exec $n</dev/null\"; done; exec \"$0\" enqueue q x"
+                    let end = try await site.start(
+                        FilePath("/bin/bash"), ["-c", script, "\(Site.program)"], input: nil, output: nil
+                    ).end
+                    // Of 64 places 29 are left with the last of these at 34.
+                    let isRefused = status != 0 && last > 34
+                    #expect(end.status == .exited(isRefused ? status : 0), "\(limit): \(end.errors)")
+                    #expect(end.errors.contains("ulimit -n") == isRefused, "\(end.errors)")
+                }
+            }
+        }
+
+        /// What it was started with takes places of its commands.
+        @Test func aWorkerMakesRoomBesideWhatItWasStartedWith() async throws {
+            try await Site.use { site in
+                try await site.succeed(["queue", "create", "q"])
+                // One command takes 72 places with all that is open besides, and 20 files were open before.
+                for (bound, status) in [(91, Int32(64)), (92, 0)] {
+                    let script =
+                        "ulimit -n \(bound) && for n in $(seq 3 22); do eval \"exec $n</dev/null\"; done; exec \"$0\" work q --drain -- true"
+                    let end = try await site.start(
+                        FilePath("/bin/bash"), ["-c", script, "\(Site.program)"], input: nil, output: nil
+                    ).end
+                    #expect(end.status == .exited(status), "\(end.errors)")
+                    #expect(end.errors.contains("--concurrency 1 may take 92 open files") == (status != 0))
+                }
+            }
+        }
+
         @Test func aWorkerMakesRoomForItsCommands() async throws {
             try await Site.use { site in
                 try await site.succeed(["queue", "create", "q"])

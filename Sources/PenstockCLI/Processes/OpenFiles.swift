@@ -1,3 +1,5 @@
+import Synchronization
+
 /// How many files this process may have open at once.
 ///
 /// A process that runs into that bound while it starts commands fails in the middle of it, and costs messages their
@@ -17,17 +19,51 @@ package enum OpenFiles {
     /// Fewer than this, and the runtime ends the process before anything can be said.
     private static let countMin: rlim_t = 32
 
-    /// Sees to it that the program can begin at all.
+    /// So many of them are there to be opened, besides the standard streams.
+    private static let countToBegin = Int(countMin) - 3
+
+    /// Sees to it that the program can begin at all, also where whoever started it has left files open for it.
     static func makeRoomToBegin() throws(Failure) {
-        guard let allowed = limitWhenRaising(to: countMin) else { return }
+        if let allowed = limitWhenRaising(to: countMin) {
+            throw Failure(
+                .temporary,
+                "This process may have \(allowed) files open, and needs \(countMin); raise the bound with `ulimit -n`.")
+        }
+        let (free, inherited) = places(upTo: countToBegin)
+        inheritedCount.withLock { $0 = inherited }
+        var bound = rlimit()
+        guard free < countToBegin, getrlimit(resource, &bound) == 0,
+            limitWhenRaising(to: bound.rlim_cur + rlim_t(countToBegin - free)) != nil
+        else { return }
         throw Failure(
             .temporary,
-            "This process may have \(allowed) files open, and needs \(countMin); raise the bound with `ulimit -n`.")
+            "This process may open \(free) files more, and needs \(countToBegin); start it with fewer open, or raise the bound with "
+                + "`ulimit -n`.")
     }
+
+    /// Files that this process was started with, besides the standard streams: they take places as long as it runs.
+    private static let inheritedCount = Mutex(0)
+
+    /// How many files more can be opened, counted no further than `most`, and how many are open below those. To be called before anything is
+    /// opened.
+    private static func places(upTo most: Int) -> (free: Int, inherited: Int) {
+        var taken: [Int32] = []
+        defer { for descriptor in taken { _ = systemClose(descriptor) } }
+        while taken.count < most {
+            let descriptor = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0)
+            guard descriptor >= 0 else { break }
+            taken.append(descriptor)
+        }
+        // Each has got the lowest number that was free.
+        return (taken.count, taken.last.map { Int($0) - 2 - taken.count } ?? 0)
+    }
+
+    /// How many places `count` take together with what is open besides.
+    private static func needed(_ count: Int) -> rlim_t { rlim_t(count + inheritedCount.withLock { $0 }) }
 
     /// Sees to it that `count` commands can run at once.
     static func makeRoom(forCommands count: Int) throws(Failure) {
-        let needed = rlim_t(countBesides + countPerCommand * count)
+        let needed = Self.needed(countBesides + countPerCommand * count)
         guard let allowed = limitWhenRaising(to: needed) else { return }
         throw Failure(
             .usage,
@@ -40,14 +76,13 @@ package enum OpenFiles {
     /// - Returns: how many that are.
     /// - Throws: ``Failure`` when they are too few for a server.
     package static func makeRoom(forConnections count: Int) throws -> Int {
-        let needed = rlim_t(countBesidesConnections + count)
-        guard let allowed = limitWhenRaising(to: needed) else { return count }
+        guard let allowed = limitWhenRaising(to: needed(countBesidesConnections + count)) else { return count }
         _ = limitWhenRaising(to: allowed)
-        let left = Int(allowed) - countBesidesConnections
+        let left = Int(allowed) - Int(needed(countBesidesConnections))
         guard left >= connectionCountMin else {
             throw Failure(
                 .temporary,
-                "This process may have \(allowed) files open, and a server needs \(countBesidesConnections + connectionCountMin); "
+                "This process may have \(allowed) files open, and a server needs \(needed(countBesidesConnections + connectionCountMin)); "
                     + "raise the bound with `ulimit -n`.")
         }
         return left
@@ -83,7 +118,7 @@ package enum OpenFiles {
     /// The library that starts processes is never to meet the bound: it may close descriptors then that are not its own any more.
     static func shortage(forCommands count: Int) -> Shortage? {
         var bound = rlimit()
-        guard getrlimit(resource, &bound) == 0, bound.rlim_cur < rlim_t(countBesides + countPerCommand * count) else {
+        guard getrlimit(resource, &bound) == 0, bound.rlim_cur < needed(countBesides + countPerCommand * count) else {
             return nil
         }
         return Shortage(Errno.tooManyOpenFiles)
