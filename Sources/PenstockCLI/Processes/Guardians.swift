@@ -34,6 +34,8 @@ final class Guardians: Sendable {
     func use<Result: Sendable>(_ body: () async throws -> Result) async throws -> Result {
         // A command that ends without reading its payload must not end this process.
         _ = signal(SIGPIPE, SIG_IGN)
+        // Where a parent had its children's ends ignored, and left it so, the system would forget how a command has ended.
+        _ = signal(SIGCHLD, SIG_DFL)
         // Cancelled, and waited for, when this returns.
         async let _ = retireIdle()
         // The first process that is started takes threads as well. Where there is too little, nothing is begun.

@@ -25,6 +25,18 @@ struct SurroundingsTests {
         #expect(lines.count == 3 && lines[1] == lines[2] && lines[0] != lines[1], "\(lines)")
     }
 
+    /// A parent that waits for no children may leave that to what it starts.
+    @Test(arguments: [[], ["--lines"]])
+    func howACommandEndsIsKnownWhereTheParentIgnoresIt(options: [String]) async throws {
+        let tool = try await Tool.withQueue()
+        try await tool.succeed(["enqueue", "q", "x"])
+        let script = #"exec /bin/bash -c 'trap "" CHLD; exec "$0" "$@"' "$0" "$@""#
+        let worked = try await tool.run(script: script, ["work", "q", "--drain"] + options + ["--", "cat"])
+        #expect(worked.status == .exited(0), "\(worked.errors)")
+        #expect(worked.errors == "")
+        #expect(try await tool.payloads("done") == ["x"])
+    }
+
     @Test func theEnvironmentOfCommandsIsTheSameByteForByte() async throws {
         let tool = try await Tool.withQueue()
         try await tool.succeed(["enqueue", "q", "x"])
