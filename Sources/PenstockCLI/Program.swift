@@ -121,7 +121,7 @@ public enum Program {
             // Help, the version and completions come as errors, too.
             let output = Output()
             do {
-                try output.line(root.fullMessage(for: error))
+                try output.line(root.fullMessage(for: error, columns: HelpWidth.columns))
                 try output.flush()
                 return ShellStatus.done.rawValue
             } catch {
@@ -140,7 +140,7 @@ public enum Program {
 
     /// What the parser says: of an option that is unknown before anything else.
     private static func explanation(of error: any Error, by root: any ParsableCommand.Type) -> String {
-        let message = root.fullMessage(for: error)
+        let message = root.fullMessage(for: error, columns: HelpWidth.columns)
         let usage = message.split(separator: "\n").drop { !$0.hasPrefix("Usage:") }
         if let number = negativeNumber(in: message) {
             let sentence =

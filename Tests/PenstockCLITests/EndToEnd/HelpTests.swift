@@ -1,3 +1,4 @@
+import Subprocess
 import Testing
 
 @Suite(.timeLimit(.minutes(5)))
@@ -77,6 +78,33 @@ struct HelpTests {
         ])
         // Names of the other kind are written in full.
         #expect(outcome.lines == ["q", "quick"])
+    }
+
+    /// Some programs say 0 of a terminal that they do not know.
+    @Test(arguments: ["-1", "0", "1", "20", "28", "40", "200", "many"])
+    func helpIsThereHoweverNarrowTheTerminal(columns: String) async throws {
+        var tool = try Tool.empty()
+        tool.variables["COLUMNS"] = columns
+        for arguments in [["--help"], ["work", "--help"], ["help", "queue", "set"], ["serve", "--help"]] {
+            let help = try await tool.succeed(arguments)
+            #expect(help.output.contains("--help"), "\(arguments)")
+            #expect(help.errors == "", "\(arguments)")
+        }
+        try await tool.fail(["status", "--jsn"], with: 64, saying: "Did you mean '--json'?")
+    }
+
+    /// As `script` opens one; its size is set before the program begins.
+    @Test func helpIsThereOnANarrowTerminal() async throws {
+        #if os(Linux)
+            let tool = try Tool.empty()
+            let script = #"unset COLUMNS; exec script -qec "stty cols 20; '$0' work --help" /dev/null"#
+            guard try await tool.run(script: "exec script -qec true /dev/null").status == .exited(0) else {
+                try Test.cancel("There is no `script` here that opens a terminal.")
+            }
+            let help = try await tool.run(script: script)
+            #expect(help.status == .exited(0), "\(help.output)")
+            #expect(help.output.contains("--concurrency"))
+        #endif
     }
 
     @Test func theVersionIsANumber() async throws {
