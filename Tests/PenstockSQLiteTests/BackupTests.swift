@@ -182,6 +182,53 @@ import Testing
         try await store.close()
     }
 
+    /// SQLite does not say which of its files it cannot make: the backup's is named, and its disk.
+    @Test(.enabled(if: SmallDisk.canBeMade, "Mounting a small disk needs root."), arguments: 0...2)
+    func whereThereMayBeNoMoreFilesTheBackupIsNamed(left: Int) async throws {
+        let store = try await openWithJobs()
+        try await store.put(.text("1"))
+        let disk = try SmallDisk(mebibytes: 2, fileCountMax: 20, in: folder)
+        var fillers = 0
+        while true {
+            let descriptor = open("\(disk.path)/\(fillers)", O_CREAT | O_WRONLY, 0o600)
+            guard descriptor >= 0 else { break }
+            close(descriptor)
+            fillers += 1
+        }
+        for number in 0..<left { try FileManager.default.removeItem(atPath: "\(disk.path)/\(number)") }
+        let (source, target) = (harness.path, "\(disk.path)/backup.db")
+        let error = await #expect(throws: PenstockError.self) {
+            try await SQLiteStore.backup(of: source, to: target, replacing: false)
+        }
+        #expect(error?.code == (left == 0 ? PenstockError.Code.diskFull : .storage))
+        let message = error?.message ?? ""
+        #expect(message.hasPrefix(target) && message.contains(left == 0 ? "No space left" : "`df -i`"), "\(message)")
+        #expect(try FileManager.default.contentsOfDirectory(atPath: disk.path).count == fillers - left)
+        try await store.close()
+        withExtendedLifetime(disk) {}
+    }
+
+    /// The file has a longer name until it is whole, and SQLite one beside it.
+    @Test func aNameThatIsTooLongMeanwhileIsRefused() async throws {
+        let store = try await openWithJobs()
+        try await store.close()
+        let source = harness.path
+        for (length, excess) in [(203, 0), (204, 1), (246, 43)] {
+            let target = folder.file(String(repeating: "b", count: length))
+            if excess == 0 {
+                _ = try await SQLiteStore.backup(of: source, to: target, replacing: false)
+                continue
+            }
+            let error = await expect(.invalidInput) {
+                try await SQLiteStore.backup(of: source, to: target, replacing: false)
+            }
+            #expect(error?.message.contains("is \(excess) bytes too long") == true, "\(error?.message ?? "")")
+        }
+        await expect(.invalidInput) {
+            try await SQLiteStore.restore(from: source, to: folder.file(String(repeating: "r", count: 203)))
+        }
+    }
+
     /// What another backup to the same name has not finished yet is not taken for what a dead one has left.
     @Test func aBackupThatIsUnderWayIsNotRemoved() async throws {
         let store = try await openWithJobs()

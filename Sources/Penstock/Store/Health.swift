@@ -52,8 +52,9 @@ extension PenstockStore {
     ///   - replacing: whether it takes the place of an older backup. What is a store that was worked, or no file of Penstock's, is never
     ///     replaced.
     /// - Throws: `PenstockError` with code `fileExists` when there is a file at `path` that is not to be replaced, or a companion of one
-    ///   (`-wal`, `-shm`, `-journal`); `notFound` when there is no source, or no folder for the backup; `notADatabase`, `newerSchema` or
-    ///   `corrupt` for a source that none can be made of; `readOnly`, `diskFull` or `storage`. Then nothing was made, and an older
+    ///   (`-wal`, `-shm`, `-journal`); `notFound` when there is no source, or no folder for the backup; `invalidInput` when the backup's
+    ///   path is too long; `notADatabase`, `newerSchema` or `corrupt` for a source that none can be made of; `readOnly`, `diskFull` or
+    ///   `storage`. Then nothing was made, and an older
     ///   backup is as it was. With `outcomeUnknown` the backup was made, and a power cut may undo it.
     @discardableResult
     public static func backup(
@@ -82,8 +83,8 @@ extension PenstockStore {
     /// ```
     ///
     /// - Throws: `PenstockError` with code `fileExists` when there is a file at `path`, or a companion of one (`-wal`, `-shm`,
-    ///   `-journal`); `notFound` when there is no backup, or no folder for the store; `notADatabase`, `newerSchema` or `corrupt` for
-    ///   a backup that none can be made of; `readOnly`, `diskFull` or `storage`. Then nothing was made. With `outcomeUnknown`
+    ///   `-journal`); `notFound` when there is no backup, or no folder for the store; `invalidInput` when the store's path is too long;
+    ///   `notADatabase`, `newerSchema` or `corrupt` for a backup that none can be made of; `readOnly`, `diskFull` or `storage`. Then nothing was made. With `outcomeUnknown`
     ///   the store was made, and a power cut may undo it.
     @discardableResult
     public static func restore(from backup: String, to path: String) async throws -> RestoreReport {

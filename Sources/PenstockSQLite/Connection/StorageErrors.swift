@@ -11,7 +11,9 @@ enum StorageErrors {
     }
 
     /// `error` as a ``PenstockError`` about the file at `path`; errors that are one already, and cancellation, pass.
-    static func translated(_ error: any Error, path: String) -> any Error {
+    ///
+    /// - Parameter place: where the file lies, if it has another name until it is whole.
+    static func translated(_ error: any Error, path: String, lyingAt place: String? = nil) -> any Error {
         guard let error = error as? DatabaseError else { return error }
         let detail = error.message ?? "no detail"
         func failure(_ code: PenstockError.Code, _ message: String) -> PenstockError {
@@ -41,7 +43,7 @@ enum StorageErrors {
             return diskFull()
         case .SQLITE_READONLY, .SQLITE_PERM, .SQLITE_AUTH:
             return failure(.readOnly, "\(path) or its folder cannot be written; check the permissions of both.")
-        case .SQLITE_CANTOPEN where mayBeOpened(path):
+        case .SQLITE_CANTOPEN where mayBeOpened(place ?? path):
             let why =
                 hasTooManyFilesOpen
                 ? "perhaps this process has too many files open (`ulimit -n`)."

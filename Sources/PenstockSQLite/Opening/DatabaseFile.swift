@@ -13,11 +13,13 @@ import PenstockSQL
 /// as `:memory:` and `file:x`, which SQLite would read in its own way, plain names of files.
 enum DatabasePath {
     /// Bytes of a path that SQLite takes, with the longest name that it puts beside a file (`MAX_PATHNAME` of its VFS for Unix).
-    private static let bytesMax = 504
+    static let bytesMax = 504
     /// What SQLite may put beside a database.
     static let companions = ["-journal", "-wal", "-shm"]
-    /// Bytes of a name, with the longest one beside it, that of the store's folder (`NAME_MAX`).
-    private static let nameBytesMax = 255 - "-penstock".utf8.count
+    /// Bytes of a file's name (`NAME_MAX`).
+    static let fileNameBytesMax = 255
+    /// Bytes of a database's name, with the longest one beside it, that of the store's folder.
+    private static let nameBytesMax = fileNameBytesMax - "-penstock".utf8.count
     /// Links followed before a path counts as a circle.
     private static let linksMax = 40
 
@@ -53,7 +55,7 @@ enum DatabasePath {
                 "\(path) has \(path.utf8.count) bytes, and SQLite takes paths of \(bytesMax) at most; move the file to a folder nearer "
                     + "to the root.")
         }
-        let nameBytes = path.utf8.reversed().prefix { $0 != UInt8(ascii: "/") }.count
+        let nameBytes = nameByteCount(path)
         guard nameBytes <= nameBytesMax else {
             throw PenstockError(
                 .invalidInput,
@@ -62,6 +64,9 @@ enum DatabasePath {
         }
         return path
     }
+
+    /// How many bytes the name has that `path` ends with.
+    static func nameByteCount(_ path: String) -> Int { path.utf8.reversed().prefix { $0 != UInt8(ascii: "/") }.count }
 
     /// Throws `fileExists` for the name of what SQLite, or Penstock, has beside a database that is there: they would take the file for
     /// their own, and remove it.

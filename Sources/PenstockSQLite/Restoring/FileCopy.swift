@@ -50,7 +50,7 @@ struct FileCopy: Sendable {
         } catch let error as DatabaseError {
             // What is wrong with the content was wrong with it in the source.
             let isOfContent = [.SQLITE_CORRUPT, .SQLITE_NOTADB, .SQLITE_CONSTRAINT].contains(error.resultCode)
-            throw StorageErrors.translated(error, path: isOfContent ? source : path)
+            throw isOfContent ? StorageErrors.translated(error, path: source) : translated(error)
         }
     }
 
@@ -63,7 +63,14 @@ struct FileCopy: Sendable {
                         .notADatabase, "\(source) has none of Penstock's tables, so no store can be made of it.")
                 }
             }
-            try source.read { try $0.backup(to: database) }
+            try source.read { whole in
+                do {
+                    try whole.backup(to: database)
+                } catch let error as DatabaseError where error.resultCode == .SQLITE_CANTOPEN {
+                    // The source is open by now: it is what lies beside the copy that could not be made.
+                    throw translated(error)
+                }
+            }
             try source.close()
         } catch let error as DatabaseError where error.resultCode == .SQLITE_IOERR {
             // SQLite does not say in which of the two files.
@@ -74,6 +81,11 @@ struct FileCopy: Sendable {
         } catch let error as DatabaseError where error.resultCode != .SQLITE_FULL {
             throw ReadOnlyFile.translated(error, source)
         }
+    }
+
+    /// `error` as one of the copy.
+    private func translated(_ error: DatabaseError) -> any Error {
+        StorageErrors.translated(error, path: path, lyingAt: file.temporaryPath)
     }
 
     /// Makes the copy one file, and throws unless it is sound.

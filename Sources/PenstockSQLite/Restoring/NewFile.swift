@@ -20,13 +20,14 @@ struct NewFile {
     ///   - path: its name, once it is whole.
     ///   - purpose: a word for the name that it has before.
     ///   - replaces: whether it takes the place of a file that has its name.
-    /// - Throws: `fileExists`, `readOnly`, `diskFull` and so on.
+    /// - Throws: `fileExists`, `invalidInput` when the name is too long, `readOnly`, `diskFull` and so on.
     init(for path: String, purpose: String, replaces: Bool = false) throws {
         try DatabasePath.refuseCompanion(path)
         self.path = path
         self.replaces = replaces
         try Self.refuseExisting(path, replaces: replaces)
         let name = "\(path)-\(purpose)-"
+        try Self.requireRoom(for: name + UUID().uuidString, path)
         LeftFiles.remove(named: name)
         while true {
             let temporaryPath = name + UUID().uuidString.lowercased()
@@ -107,6 +108,18 @@ struct NewFile {
         func end() {
             if let descriptor = descriptor.withLock({ $0.take() }) { close(descriptor) }
         }
+    }
+
+    /// Throws `invalidInput` when the name that a file at `path` has until it is whole, or what SQLite has beside it meanwhile, would be too long.
+    private static func requireRoom(for temporaryPath: String, _ path: String) throws {
+        let excess = max(
+            temporaryPath.utf8.count - DatabasePath.bytesMax,
+            DatabasePath.nameByteCount(temporaryPath + "-journal") - DatabasePath.fileNameBytesMax)
+        if excess <= 0 { return }
+        throw PenstockError(
+            .invalidInput,
+            "\(path) is \(excess) bytes too long, as the file has a longer name until it is whole; take a shorter name, or a folder "
+                + "nearer to the root.")
     }
 
     /// A companion alone belongs to a database that was there, and SQLite would take it for the new one's. Apple's SQLite leaves a log

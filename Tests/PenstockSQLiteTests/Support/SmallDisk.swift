@@ -7,10 +7,12 @@ final class SmallDisk: Sendable {
 
     let path: String
 
-    init(mebibytes: Int, in folder: TemporaryFolder) throws {
+    /// - Parameter fileCountMax: how many files and folders there may be; `nil`: as many as there is room for.
+    init(mebibytes: Int, fileCountMax: Int? = nil, in folder: TemporaryFolder) throws {
         path = folder.file("disk")
         try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
-        guard mount("tmpfs", path, "tmpfs", 0, "size=\(mebibytes)m") == 0 else { throw POSIXError(.EPERM) }
+        let options = "size=\(mebibytes)m" + (fileCountMax.map { ",nr_inodes=\($0)" } ?? "")
+        guard mount("tmpfs", path, "tmpfs", 0, options) == 0 else { throw POSIXError(.EPERM) }
     }
 
     deinit {
