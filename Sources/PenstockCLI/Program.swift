@@ -61,7 +61,7 @@ public enum Program {
     }
 
     /// The process's arguments, in the order that the parser wants.
-    private static var arguments: [String] { LeadingOptions.moved(Array(CommandLine.arguments.dropFirst())) }
+    private static var arguments: [String] { LeadingOptions.moved(ProcessArguments.own) }
 
     /// The status of wrong arguments. Whoever runs a check knows four statuses, and takes none of the others for an answer.
     private static var statusOfWrongArguments: ShellStatus {
@@ -97,7 +97,7 @@ public enum Program {
         if ServerStores.canOpen(kind) { return }
         let program = kind == .server ? CompanionProgram.remote : CompanionProgram.database
         // Its arguments are this one's, letter for letter: what PENSTOCK_DB says stays where others do not see it.
-        try program.become(Array(CommandLine.arguments.dropFirst()))
+        try program.become(ProcessArguments.own)
     }
 
     /// What the store of a command is. A copy has two, and one that is in a database is what counts.
@@ -174,7 +174,7 @@ public enum Program {
 
     /// What the parser says. An argument that it quotes, or a side of its equals sign, breaks no line of it.
     private static func safe(_ message: String) -> String {
-        let arguments = CommandLine.arguments.dropFirst()
+        let arguments = ProcessArguments.own
         let quoted = Set(arguments + arguments.flatMap { $0.split(separator: "=", maxSplits: 1).map(String.init) })
         return quoted.reduce(message) {
             $0.replacing("'\($1)'", with: "'\(Escape.text(Passwords.hidden(address: $1)))'")
@@ -185,12 +185,9 @@ public enum Program {
 
     /// Swift repairs arguments that are not UTF-8, and a payload that was repaired is not what was given.
     private static func refuseArgumentsThatAreNotText() throws {
-        for index in 1..<max(1, Int(CommandLine.argc)) {
-            guard let argument = CommandLine.unsafeArgv[index], String(validatingCString: argument) == nil else {
-                continue
-            }
+        if let place = ProcessArguments.placeOfNoText {
             throw Failure(
-                .usage, "Argument \(index) is not UTF-8; payloads of any bytes go through standard input or --file.")
+                .usage, "Argument \(place) is not UTF-8; payloads of any bytes go through standard input or --file.")
         }
         // With other characters in place of what cannot be read it would be another file.
         if let path = getenv("PENSTOCK_DB"), String(validatingCString: path) == nil {

@@ -44,6 +44,10 @@ int penstock_is_member(uint32_t user, uint32_t group);
 // own otherwise, and asks the system for nearly every page of it.
 void penstock_use_one_arena(void);
 
+// The words that this process was started with, its own name first, and how many they are. They stay where they are. NULL where the C library
+// does not say.
+char **penstock_arguments(int *count);
+
 // This process's environment: `NAME=value` each, NULL behind the last one. Nothing of this program changes it.
 char **penstock_environment(void);
 

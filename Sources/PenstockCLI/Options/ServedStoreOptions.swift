@@ -23,7 +23,7 @@ package struct ServedStoreOptions: ParsableArguments {
             try store.requireFile(for: "serve")
         } else if !ServerStores.canOpen(.database) {
             // Its arguments are this one's, letter for letter: what PENSTOCK_DB says stays where others do not see it.
-            try CompanionProgram.databaseServer.become(Array(CommandLine.arguments.dropFirst()))
+            try CompanionProgram.databaseServer.become(ProcessArguments.own)
         }
         return store
     }

@@ -1,7 +1,7 @@
 /// What Linux says of a process in files below /proc.
 ///
-/// The standard library finds the arguments of this process by them, and has none where they are not there: any command would show the help and
-/// say that all went well. Dispatch reads some of them while its threads work, and ends the process where it cannot.
+/// Dispatch reads some of them while its threads work, and ends the process where it cannot. The standard library may need them for the arguments of
+/// this process, and has none where they are not there: any command would show the help, and say that all went well.
 enum ProcessFiles {
     /// Sees to it that the program can begin at all.
     static func requireToBegin() throws(Failure) {
@@ -13,10 +13,10 @@ enum ProcessFiles {
                 )
             }
         #endif
-        guard CommandLine.argc > 0 else {
+        guard !ProcessArguments.areUnknown else {
             throw Failure(
                 .temporary,
-                "This process cannot read its own arguments, so nothing was done; start it with its name and fewer files open."
+                "This process cannot find its own arguments, so nothing was done; start it with its name and fewer files open."
             )
         }
     }

@@ -37,6 +37,35 @@ struct SurroundingsTests {
         #expect(try await tool.payloads("done") == ["x"])
     }
 
+    /// The standard library looks for the arguments where the environment was at the start.
+    @Test func theArgumentsAreThereWhereALibraryMovesTheEnvironment() async throws {
+        #if os(Linux)
+            let tool = try await Tool.withQueue()
+            let source = """
+                #define _GNU_SOURCE
+                #include <dlfcn.h>
+                #include <stdio.h>
+                #include <stdlib.h>
+                FILE *fopen(const char *path, const char *mode) {
+                    setenv("MOVED", "1", 1);
+                    FILE *(*next)(const char *, const char *) = (FILE *(*)(const char *, const char *))dlsym(RTLD_NEXT, "fopen");
+                    return next(path, mode);
+                }
+                """
+            let file = try tool.file("moves.c", source.utf8)
+            let made = try await tool.run(script: "cc -shared -fPIC -o moves.so \"$1\" -ldl", [file])
+            guard made.status == .exited(0) else { try Test.cancel("There is no compiler of C here.") }
+            let script = #"exec env LD_PRELOAD="$PWD/moves.so" "$0" "$@""#
+            let refused = try await tool.run(script: script, ["nonsense"])
+            #expect(refused.status == .exited(64), "\(refused.output)")
+            let stored = try await tool.run(script: script, ["enqueue", "q", "x"])
+            #expect(stored.status == .exited(0) && stored.output == "1\n", "\(stored.output)")
+            // The same words go on to the program that the process becomes.
+            let served = try await tool.run(script: script, ["serve", "--nonsense"])
+            #expect(served.status == .exited(64), "\(served.output)")
+        #endif
+    }
+
     @Test func theEnvironmentOfCommandsIsTheSameByteForByte() async throws {
         let tool = try await Tool.withQueue()
         try await tool.succeed(["enqueue", "q", "x"])
