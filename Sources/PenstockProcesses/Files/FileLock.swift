@@ -10,6 +10,17 @@ enum FileLock {
     /// The same for one that others may share.
     static let shared: Call = { flock($0, LOCK_SH | LOCK_NB) }
 
+    /// The system's call that lets go of a lock.
+    static let none: Call = { flock($0, LOCK_UN) }
+
+    /// Why there are no locks on an open file that has none yet, an `errno`; 0: there may be. To let go of what it has not takes nothing from
+    /// anybody, and a system that knows no locks says so.
+    static func lack(_ descriptor: Int32, by letGo: Call) -> Int32 {
+        guard letGo(descriptor) != 0 else { return 0 }
+        let failure = errno
+        return [ENOSYS, EOPNOTSUPP, EPERM].contains(failure) ? failure : 0
+    }
+
     /// Takes the lock, if nobody else has it.
     ///
     /// - Parameter lock: another call in tests, in which the system gives no locks.
@@ -23,5 +34,5 @@ enum FileLock {
     }
 
     /// Lets go of the lock. To be said, and not only by closing: a child that was just forked has the descriptor until it runs its program.
-    static func release(_ descriptor: Int32) { _ = flock(descriptor, LOCK_UN) }
+    static func release(_ descriptor: Int32) { _ = none(descriptor) }
 }

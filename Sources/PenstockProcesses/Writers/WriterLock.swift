@@ -26,14 +26,23 @@ package final class WriterLock: Sendable {
     private let number: FileNumber?
     static let fileName = "writer-lock"
 
-    /// - Throws: ``PenstockError`` when the lock's file cannot be made or opened.
+    /// - Throws: ``PenstockError`` when the lock's file cannot be made or opened, or the system knows no such locks.
     package convenience init(_ folder: SharedFolder) throws { try self.init(folder, by: FileLock.alone) }
 
-    /// - Parameter lock: locks an open file. For tests, in which the system gives no locks.
-    init(_ folder: SharedFolder, by lock: @escaping FileLock.Call) throws {
+    /// - Parameters:
+    ///   - lock: locks an open file. For tests, in which the system gives no locks.
+    ///   - letGo: lets go of the lock.
+    init(_ folder: SharedFolder, by lock: @escaping FileLock.Call, letGo: FileLock.Call = FileLock.none) throws {
         self.lock = lock
         path = folder.file(Self.fileName)
-        descriptor = try folder.open(path)
+        let descriptor = try folder.open(path)
+        // Every call would wait for what no moment brings.
+        let lack = FileLock.lack(descriptor, by: letGo)
+        guard lack == 0 else {
+            close(descriptor)
+            throw SystemErrors.failure("\(path) cannot be locked", lack)
+        }
+        self.descriptor = descriptor
         number = FileNumber(of: descriptor)
         slots = WriterSlots(in: folder)
     }
