@@ -11,8 +11,8 @@ import Testing
     private let folder = TemporaryFolder()
     private var path: String { folder.file("queue.db") }
 
-    private static func translated(_ path: String) -> PenstockError? {
-        StorageErrors.translated(DatabaseError(resultCode: .SQLITE_CANTOPEN), path: path) as? PenstockError
+    private static func translated(_ path: String, _ code: ResultCode = .SQLITE_CANTOPEN) -> PenstockError? {
+        StorageErrors.translated(DatabaseError(resultCode: code), path: path) as? PenstockError
     }
 
     init() throws {
@@ -28,6 +28,13 @@ import Testing
         #expect(error?.code == .storage)
         #expect(error?.message.contains("df -i") == true)
         #expect(error?.message.contains("ulimit") == false)
+    }
+
+    /// SQLite says no more than that there is no room, or that a write has failed.
+    @Test(arguments: [ResultCode.SQLITE_FULL, .SQLITE_IOERR_SHMSIZE, .SQLITE_IOERR_WRITE])
+    func boundsOfAUserOrAProcessAreNamedBesideTheDisk(code: ResultCode) {
+        let message = Self.translated(path, code)?.message ?? ""
+        #expect(message.contains("disk") && message.contains("quota") && message.contains("`ulimit -f`"), "\(message)")
     }
 
     @Test func wantOfFilesIsNotTakenForWantOfPermission() async throws {

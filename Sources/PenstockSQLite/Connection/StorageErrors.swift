@@ -22,7 +22,8 @@ enum StorageErrors {
         func diskFull() -> PenstockError {
             failure(
                 .diskFull,
-                "No room is left on the disk of \(path); make room, and try again: what was not acknowledged was not stored."
+                "No room is left on the disk of \(path), or for its user or this process (a quota, or `ulimit -f`); make room, and try "
+                    + "again: what was not acknowledged was not stored."
             )
         }
         switch error.resultCode {
@@ -64,7 +65,8 @@ enum StorageErrors {
         case .SQLITE_IOERR where error.extendedResultCode == .SQLITE_IOERR_WRITE:
             return failure(
                 .storage,
-                "\(path) cannot be written: the disk reports an error, or files may not be so large (`ulimit -f`).")
+                "\(path) cannot be written: the disk reports an error, or files may not be so large (`ulimit -f`) or take so much of it "
+                    + "(a quota).")
         case .SQLITE_IOERR:
             return failure(.storage, "The disk of \(path) reported an error: \(detail).")
         case .SQLITE_ERROR where detail.contains("no such table: penstock_"):

@@ -77,7 +77,7 @@ struct FileCopy: Sendable {
             throw PenstockError(
                 .storage,
                 "The disk of \(source) or of \(path) reported an error as one was copied to the other, or files may not be so large "
-                    + "(`ulimit -f`). Nothing was made.", cause: error)
+                    + "(`ulimit -f`) or take so much of it (a quota). Nothing was made.", cause: error)
         } catch let error as DatabaseError where error.resultCode != .SQLITE_FULL {
             throw ReadOnlyFile.translated(error, source)
         }
