@@ -66,7 +66,8 @@ struct Guardian: Sendable {
         } catch {
             await process.value
             if let shortage = Shortage(error) { throw shortage }
-            throw Failure(.software, "The process that guards the commands could not be started: \(error)")
+            throw Failure(
+                .cannotRun, "`work` guards its commands by a process of /bin/sh, which could not be started: \(error)")
         }
         // The stream ends without a group when this task is cancelled.
         retirement.finish()

@@ -66,6 +66,23 @@ struct SurroundingsTests {
         #endif
     }
 
+    /// As in an image that has no shell.
+    @Test func aWorkerThatFindsNoShellClaimsNothingAndSaysSo() async throws {
+        #if os(Linux)
+            let tool = try await Tool.withQueue()
+            try await tool.succeed(["enqueue", "q", "x"])
+            let before =
+                #"exec unshare --mount --propagation private sh -c 'mount --bind /dev/null /bin/sh && exec "$@"' sh "#
+            guard try await tool.run(script: before + "true").status == .exited(0) else {
+                try Test.cancel("Nobody may hide /bin/sh here; a namespace for that needs root.")
+            }
+            let worked = try await tool.run(script: before + #""$0" "$@""#, ["work", "q", "--drain", "--", "cat"])
+            #expect(worked.status == .exited(126), "\(worked.output)")
+            #expect(worked.errors.hasPrefix("penstock: `work` guards its commands by a process of /bin/sh, which"))
+            #expect(try await tool.payloads("ready") == ["x"])
+        #endif
+    }
+
     @Test func theEnvironmentOfCommandsIsTheSameByteForByte() async throws {
         let tool = try await Tool.withQueue()
         try await tool.succeed(["enqueue", "q", "x"])
