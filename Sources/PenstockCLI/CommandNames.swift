@@ -44,8 +44,7 @@ enum CommandNames {
         in arguments: [String], of root: any ParsableCommand.Type
     ) -> (name: String, nearest: String?)? {
         let own = Array(arguments.prefix { $0 != "--" })
-        let help = root.helpMessage(
-            for: command(of: own, below: root).command, includeHidden: true, columns: HelpWidth.columns)
+        let help = root.helpMessage(for: command(of: own, below: root).command, includeHidden: true)
         let words = help.split { !$0.isLetter && !$0.isNumber && $0 != "-" }.map(String.init)
         let known = Set(words.filter { $0.hasPrefix("--") })
         let given = own.filter { $0.hasPrefix("--") }.map { String($0.prefix { $0 != "=" }) }

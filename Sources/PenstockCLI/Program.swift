@@ -116,12 +116,13 @@ public enum Program {
             if !failure.message.isEmpty { failure.say() }
             return failure.status.rawValue
         }
+        HelpWidth.widen()
         let status = root.exitCode(for: error)
         if status.isSuccess {
             // Help, the version and completions come as errors, too.
             let output = Output()
             do {
-                try output.line(root.fullMessage(for: error, columns: HelpWidth.columns))
+                try output.line(root.fullMessage(for: error))
                 try output.flush()
                 return ShellStatus.done.rawValue
             } catch {
@@ -140,7 +141,7 @@ public enum Program {
 
     /// What the parser says: of an option that is unknown before anything else.
     private static func explanation(of error: any Error, by root: any ParsableCommand.Type) -> String {
-        let message = root.fullMessage(for: error, columns: HelpWidth.columns)
+        let message = root.fullMessage(for: error)
         let usage = message.split(separator: "\n").drop { !$0.hasPrefix("Usage:") }
         if let number = negativeNumber(in: message) {
             let sentence =
