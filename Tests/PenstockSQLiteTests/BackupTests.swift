@@ -189,12 +189,13 @@ import Testing
         try await store.put(.text("1"))
         let disk = try SmallDisk(mebibytes: 2, fileCountMax: 20, in: folder)
         var fillers = 0
-        while true {
+        while fillers < 64 {
             let descriptor = open("\(disk.path)/\(fillers)", O_CREAT | O_WRONLY, 0o600)
             guard descriptor >= 0 else { break }
             close(descriptor)
             fillers += 1
         }
+        try #require(fillers < 64, "The disk heeds no bound on its files.")
         for number in 0..<left { try FileManager.default.removeItem(atPath: "\(disk.path)/\(number)") }
         let (source, target) = (harness.path, "\(disk.path)/backup.db")
         let error = await #expect(throws: PenstockError.self) {

@@ -7,7 +7,7 @@
     @testable import PenstockProcesses
 
     /// What wakes the watcher where there is no inotify, with a bell that is rung by hand.
-    @Suite(.timeLimit(.minutes(1))) struct DispatchWatchTests {
+    @Suite(.timeLimit(.minutes(5))) struct DispatchWatchTests {
         private let folder = TemporaryFolder()
 
         /// Looks, and sees nothing.

@@ -87,6 +87,8 @@ import Testing
                     }
                 }
             }
+            // It ends by nothing but the kill.
+            while true { pause() }
         }
     }
 }

@@ -62,6 +62,38 @@ struct MountedFileTests {
         withExtendedLifetime(mount) {}
     }
 
+    @Test func aReaderThatWasThereFirstIsToldAsWell() async throws {
+        try await SQLiteStore.openWithJobs(path).close()
+        let place = folder.file("place.db")
+        let mount = try BoundFile(path, at: place)
+        let reader = try await SQLiteReader.open(path: place)
+        #expect(try await reader.messages(MessageQuery()).isEmpty)
+        let store = try await SQLiteStore.open(path: path)
+        try await store.put(.text("it"))
+        await expect(.invalidInput) { try await reader.messages(MessageQuery()) }
+        try await store.close()
+        #expect(try await reader.messages(MessageQuery()).count == 1)
+        try await reader.close()
+        withExtendedLifetime(mount) {}
+    }
+
+    /// They make nothing beside that name, and take no lock that the next look would meet.
+    @Test func looksDoNotKeepEachOtherOut() async throws {
+        try await SQLiteStore.openWithJobs(path).close()
+        let place = folder.file("place.db")
+        let mount = try BoundFile(path, at: place)
+        let reader = try await SQLiteReader.open(path: place)
+        for _ in 1...2 {
+            let report = try await SQLiteStore.inspectHealth(path: place)
+            #expect(report.findings.allSatisfy { $0.severity != .error }, "\(report.findings)")
+            #expect(try await reader.messages(MessageQuery()).isEmpty)
+        }
+        try await reader.close()
+        #expect(!FileManager.default.fileExists(atPath: place + "-wal"))
+        #expect(!FileManager.default.fileExists(atPath: place + "-shm"))
+        withExtendedLifetime(mount) {}
+    }
+
     /// A process that opens the file by the mounted folder finds what lies beside it.
     @Test func aFileInAFolderThatIsMountedIsUsed() async throws {
         try await SQLiteStore.openWithJobs(path).close()

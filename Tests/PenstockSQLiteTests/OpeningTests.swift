@@ -29,6 +29,20 @@ import Testing
         try await store.close()
     }
 
+    /// A link to a file that is at work is the beginning of a backup to some. By the name by which it is worked all of it is seen.
+    @Test func aFileThatGetsAnotherNameIsLookedAtByItsOwn() async throws {
+        let store = try await SQLiteStore.openWithJobs(path)
+        try await store.put(.text("it"))
+        let other = folder.file("other.db")
+        try FileManager.default.linkItem(atPath: path, toPath: other)
+        let reader = try await SQLiteReader.open(path: path)
+        try await store.put(.text("more"))
+        #expect(try await reader.messages(MessageQuery()).count == 2)
+        try await reader.close()
+        await expect(.invalidInput) { _ = try await SQLiteReader.open(path: other) }
+        try await store.close()
+    }
+
     /// Its log and the workers' locks go by its name: those who come by another one lose each other's messages.
     @Test func aFileWithTwoNamesIsRefused() async throws {
         let store = try await SQLiteStore.openWithJobs(path)

@@ -38,16 +38,12 @@ package struct LogOwner: Equatable {
         self.log = FileBirth(number: log, nanoseconds: logTime)
     }
 
-    /// Whether the log beside the database at `path` is known to belong to another file. One with nothing in it has nothing of any file:
-    /// Apple's SQLite leaves it when the last program has closed the file, and others when one dies as it opens it. While a pool has
-    /// the file open there is something in it.
+    /// Whether the log beside the database at `path` is known to belong to another file.
     package static func isAnother(at path: String) -> Bool {
         guard let now = LogOwner(at: path),
-            let known = LogOwner(recordIn: SharedFolder(existingBesideDatabaseAt: path)),
-            known.log == now.log && known.file != now.file
+            let known = LogOwner(recordIn: SharedFolder(existingBesideDatabaseAt: path))
         else { return false }
-        var status = stat()
-        return stat(path + "-wal", &status) != 0 || status.st_size > 0
+        return known.log == now.log && known.file != now.file
     }
 
     /// Writes down that the log beside the database at `path` belongs to the file there.

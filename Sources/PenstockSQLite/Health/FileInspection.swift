@@ -8,7 +8,9 @@ enum FileInspection {
     /// A write-ahead log larger than this is worth a word: after a checkpoint it is cut to a quarter of it.
     private static let walBytesMax: Int64 = 256 * 1024 * 1024
 
-    static func inspect(_ database: Database, _ path: String, _ report: inout HealthReport) throws {
+    static func inspect(
+        _ database: Database, _ path: String, isStill: Bool, _ report: inout HealthReport
+    ) throws {
         report.file.bytes = FileIdentity.size(of: path)
         report.file.walBytes = FileIdentity.size(of: path + "-wal")
         report.file.pageBytes = try number("page_size", database)
@@ -28,7 +30,7 @@ enum FileInspection {
                 .keepsPages, .note,
                 "The file never shrinks; `sqlite3 \(path) 'PRAGMA auto_vacuum = INCREMENTAL; VACUUM'` lets it.")
         }
-        for message in try integrityCheck(database, path, report.file) where message != "ok" {
+        for message in try integrityCheck(database, path, isStill, report.file) where message != "ok" {
             report.add(
                 .damaged, .error, "SQLite finds the file damaged: \(oneLine(message)); restore it from a copy.")
         }
@@ -36,11 +38,13 @@ enum FileInspection {
 
     /// What SQLite says of every page. It asks whether values are ones that their columns allow only on a connection that
     /// may write, as a repair does; this one cannot, and as it is not the last to close, it leaves the log as it is.
-    private static func integrityCheck(_ database: Database, _ path: String, _ file: FileHealth) throws -> [String] {
+    private static func integrityCheck(
+        _ database: Database, _ path: String, _ isStill: Bool, _ file: FileHealth
+    ) throws -> [String] {
         var configuration = HealthInspection.readOnly()
         configuration.readonly = false
         configuration.prepareDatabase { try $0.execute(sql: "PRAGMA query_only = 1") }
-        guard file.journalMode == "wal", access(path, W_OK) == 0,
+        guard file.journalMode == "wal", !isStill, access(path, W_OK) == 0,
             let other = try? DatabaseQueue(path: path, configuration: configuration)
         else { return try integrityCheck(database) }
         defer { try? other.close() }

@@ -13,8 +13,12 @@ struct HealthInspection {
     func report() throws -> HealthReport {
         while true {
             // A user who may not write the file reads it as one that does not change, while no program has it open: SQLite would make a
-            // write-ahead log beside it, of this user's, and the file's owner could write no more.
-            let stillness = access(path, W_OK) == 0 ? nil : FileStillness(path)
+            // write-ahead log beside it, of this user's, and the file's owner could write no more. So does one who comes by a name by
+            // which nobody works it.
+            let isByOtherName = try OtherNames.mustBeStill(path)
+            let mayWrite = access(path, W_OK) == 0 && !isByOtherName
+            let stillness = mayWrite ? nil : FileStillness(path, besideEmptyLog: isByOtherName)
+            if stillness == nil, isByOtherName { try OtherNames.refuse(path) }
             let report: HealthReport
             do {
                 report = try self.report(isStill: stillness != nil)
@@ -24,7 +28,12 @@ struct HealthInspection {
                 continue
             }
             // What was read of a file that changed meanwhile may be of two moments.
-            if stillness == nil || FileStillness(path) == stillness { return report }
+            if stillness == nil { return report }
+            if FileStillness(path, besideEmptyLog: isByOtherName) == stillness,
+                try OtherNames.mustBeStill(path) == isByOtherName
+            {
+                return report
+            }
         }
     }
 
@@ -75,7 +84,7 @@ struct HealthInspection {
         try file.read { database in
             report.schemaVersion = try readSchemaVersion(database, &report)
             try part("the file's pages", [.journalMode, .keepsPages], &report) {
-                try FileInspection.inspect(database, path, &$0)
+                try FileInspection.inspect(database, path, isStill: isStill, &$0)
             }
             report.findings += FolderInspection(folder).faults().map(HealthFinding.init)
             guard report.schemaVersion == report.schemaVersionKnown else { return }
@@ -121,7 +130,7 @@ struct HealthInspection {
             report.findings.allSatisfy({ $0.severity != .error }),
             FolderInspection(folder).foreignCompanions().isEmpty
         {
-            FileInspection.inspectWAL(path, &report)
+            if !isStill { FileInspection.inspectWAL(path, &report) }
         }
     }
 

@@ -12,8 +12,7 @@ extension SQLiteStore {
         path: String, stuckAfter: Duration = .seconds(3600), time: any TimeSource = SystemTime()
     ) async throws -> HealthReport {
         try await DatabasePath.use(path, mustExist: true) { path in
-            try OtherNames.refuseUse(path)
-            return try HealthInspection(path: path, stuckAfter: stuckAfter, time: time).report()
+            try HealthInspection(path: path, stuckAfter: stuckAfter, time: time).report()
         }
     }
 

@@ -15,6 +15,8 @@ import Synchronization
 ///   itself. It is opened as one that does not change (`immutable`), and stays open while it has not (``StillConnection``):
 ///   after each reading it is asked whether any program has begun to write meanwhile, and then it is read again.
 ///
+/// A file of several names that nobody works by this one is read in the second way alone (``OtherNames``).
+///
 /// A program that finds the disk full as it opens the file leaves a `-shm` behind that is too small, and an empty log. No ordinary connection
 /// can be had beside these before there is room, and the file is read in the second way.
 final class ReadOnlyFile: Sendable {
@@ -55,7 +57,6 @@ final class ReadOnlyFile: Sendable {
         self.refuse = refuse ?? { try SchemaMigrator(path: path).refuseUnreadable($0) }
         identity = try FileIdentity(of: path)
         guard access(path, R_OK) == 0 else { throw SystemErrors.failure("\(path) cannot be read", errno) }
-        try OtherNames.refuseUse(path)
         try FileIdentity.refuseOtherLog(path)
         try read { _ in }
     }
@@ -76,9 +77,11 @@ final class ReadOnlyFile: Sendable {
                     return try body(database)
                 }
             }
-            var stillness = FileStillness(path)
+            let isByOtherName = try OtherNames.mustBeStill(path)
+            var stillness = FileStillness(path, besideEmptyLog: isByOtherName)
             let isBesideWriters = stillness == nil
             if isBesideWriters {
+                if isByOtherName { try OtherNames.refuse(path) }
                 do {
                     try connect()
                     continue
@@ -89,7 +92,11 @@ final class ReadOnlyFile: Sendable {
             }
             guard let looked = stillness else { continue }
             let result = Result { try readStill(looked, body) }
-            if FileStillness(path, besideEmptyLog: isBesideWriters) == stillness { return try result.get() }
+            if FileStillness(path, besideEmptyLog: isBesideWriters || isByOtherName) == stillness,
+                try OtherNames.mustBeStill(path) == isByOtherName
+            {
+                return try result.get()
+            }
         }
         throw PenstockError(.busy, "\(path) was written to at every look; look again.")
     }

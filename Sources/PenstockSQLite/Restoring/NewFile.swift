@@ -122,23 +122,13 @@ struct NewFile {
                 + "nearer to the root.")
     }
 
-    /// A companion alone belongs to a database that was there, and SQLite would take it for the new one's. Apple's SQLite leaves a log
-    /// with nothing in it, and its index, which the first to open the new one makes anew.
+    /// A companion alone belongs to a database that was there, and SQLite would take it for the new one's.
     private static func refuseExisting(_ path: String, replaces: Bool) throws {
-        let isLogEmpty = !replaces && isOwnFile(path + "-wal", bytesMax: 0)
         for end in (replaces ? [] : [""]) + DatabasePath.companions {
-            if isLogEmpty, ["-wal", "-shm"].contains(end), isOwnFile(path + end) { continue }
             var status = stat()
             if lstat(path + end, &status) == 0 { throw exists(path + end) }
             guard errno == ENOENT else { throw SystemErrors.failure("\(path + end) cannot be looked at", errno) }
         }
-    }
-
-    /// Whether a file of this user's is at `path`, and no link or folder.
-    private static func isOwnFile(_ path: String, bytesMax: Int64 = .max) -> Bool {
-        var status = stat()
-        return lstat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFREG && status.st_uid == geteuid()
-            && Int64(status.st_size) <= bytesMax
     }
 
     private static func exists(_ file: String) -> PenstockError {
