@@ -42,6 +42,7 @@ struct OpenTransactionTests {
                 return receipt
             }
         }
+        defer { gate.signal() }
         try await begun.wait(for: 1)
         let call = Task {
             defer { ended.add() }

@@ -7,7 +7,7 @@
     struct WithoutProcTests {
         /// Runs what follows it there.
         private static let before =
-            #"exec unshare --mount --propagation private sh -c 'umount --lazy /proc && exec "$@"' sh "#
+            #"exec unshare --mount --propagation private sh -c 'umount --lazy /proc && ! test -e /proc/self && exec "$@"' sh "#
 
         @Test(arguments: [["enqueue", "q", "x"], ["status"], ["nonsense"], ["serve"]])
         func aCommandSaysWhatIsMissingAndDoesNothing(arguments: [String]) async throws {

@@ -8,14 +8,15 @@ extension GuardedCalls {
     /// One entry at least for each call that there is.
     static let all: [GuardedCall] = {
         var calls = GuardedCalls()
+        // Looks come first, as what they look at is changed by the others, and may be gone.
+        calls.addLooksAtMessages()
+        calls.addLooksAtTheStore()
         calls.addArrivals()
         calls.addWork()
         calls.addVerdicts()
         calls.addCommands()
         calls.addQueues()
         calls.addSchedules()
-        calls.addLooksAtMessages()
-        calls.addLooksAtTheStore()
         return calls.all
     }()
 

@@ -110,6 +110,7 @@ struct LostCommitTests {
             }
         }
         #expect(lost.count == 1)
+        #expect(try messageCount() == 1)
         let expected: PenstockError.Code? = isThere ? nil : .outcomeUnknown
         #expect(code == expected)
         try await store.close()
