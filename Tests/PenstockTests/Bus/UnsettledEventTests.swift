@@ -1,0 +1,60 @@
+import PenstockCore
+import PenstockTestKit
+import Testing
+
+@testable import Penstock
+
+/// What a named subscription has not settled comes again, and what it never gave is counted.
+@Suite(.timeLimit(.minutes(5))) struct UnsettledEventTests {
+    let the = Fixture()
+
+    private func cursor() async throws -> CursorRecord {
+        try #require(try await the.store.storage.status(of: nil).cursors.first)
+    }
+
+    /// The place passes over events of other kinds only where everything that was handed out before them is settled.
+    @Test func whatIsNotSettledStaysBehindEventsOfOtherKinds() async throws {
+        let bus = try await EventBus.open(in: the.store)
+        let events = bus.subscribe(Placed.self, named: "mailer")
+        await bus.flush()
+        try await bus.send(Placed(id: 1))
+        try await bus.send(Shipped(id: 2, price: 0))
+        // It reads both of them together, and the third by itself.
+        var iterator = events.makeAsyncIterator()
+        let first = try #require(try await iterator.next())
+        try await bus.send(Placed(id: 3))
+        #expect(try await iterator.next()?.event.id == 3)
+        let place = try await cursor()
+        try #require(place.sequence < first.sequence, "After a crash it would not come again.")
+        try await the.crash()
+
+        let again = try await EventBus.open(in: the.otherProcess())
+        var next = again.subscribe(Placed.self, named: "mailer").makeAsyncIterator()
+        for id in [1, 3] { #expect(try await next.next()?.event.id == id) }
+    }
+
+    /// Its attempt is the last one that the policy allows.
+    @Test(arguments: [true, false]) func aHandlerThatIsCancelledGivesNothingUp(_ rejects: Bool) async throws {
+        let (begun, told) = (Tally(), Tally())
+        let bus = try await EventBus.open(in: the.store) { _ in told.add() }
+        try await the.store.queue("events", create: false).changePolicy { $0.retry.attemptsMax = 1 }
+        let token = bus.subscribe(Placed.self, named: "mailer") { _ in
+            begun.add()
+            try? await Tally().wait(for: 1)
+            if rejects { throw Reject("It was stopped.") }
+            throw CancellationError()
+        }
+        let sequence = try await bus.send(Placed(id: 1))
+        try await begun.wait(for: 1)
+        token.cancel()
+        await token.waitForEnd()
+        let place = try await cursor()
+        try #require(place.sequence < sequence && place.missed == 0)
+        #expect(told.count == 0)
+        let seen = Gathered()
+        let again = bus.subscribe(Placed.self, named: "mailer") { seen.add($0.id) }
+        try await seen.count.wait(for: 1)
+        #expect(seen.all == [1])
+        withExtendedLifetime(again) {}
+    }
+}
