@@ -72,6 +72,52 @@ import Testing
         #expect(probe.values == [1, 2, 3, 4])
     }
 
+    /// Performs each action at once, by a clock that stands still, as `ImmediateScheduler` does.
+    private final class HastyScheduler: Scheduler {
+        typealias SchedulerTimeType = VirtualMoment
+        typealias SchedulerOptions = Never
+
+        let calls = Tally()
+        var now: VirtualMoment { VirtualMoment(milliseconds: 0) }
+        var minimumTolerance: VirtualMoment.Stride { .milliseconds(0) }
+
+        func schedule(options: Never?, _ action: @escaping () -> Void) {
+            perform(action)
+        }
+
+        func schedule(
+            after date: VirtualMoment, tolerance: VirtualMoment.Stride, options: Never?, _ action: @escaping () -> Void
+        ) {
+            perform(action)
+        }
+
+        func schedule(
+            after date: VirtualMoment, interval: VirtualMoment.Stride, tolerance: VirtualMoment.Stride, options: Never?,
+            _ action: @escaping () -> Void
+        ) -> any Cancellable {
+            perform(action)
+            return AnyCancellable {}
+        }
+
+        /// Only so often: an operator that waits for the same moment again would end the program.
+        private func perform(_ action: () -> Void) {
+            if calls.add() <= 10 { action() }
+        }
+    }
+
+    @Test func aMomentHasComeWhenTheSchedulerSaysSo() {
+        let hasty = HastyScheduler()
+        let source = Source<Int, Never>()
+        let probe = Probe<Int, Never>(demand: 5)
+        source.delay(for: 1, scheduler: hasty).subscribe(probe)
+        source.send(1)
+        #expect(probe.values == [1])
+        source.send(2)
+        source.send(completion: .finished)
+        #expect(probe.values == [1, 2] && probe.isFinished)
+        #expect(hasty.calls.count == 3)
+    }
+
     @Test func whatComesBeforeTheSubscriptionIsIgnored() {
         let source = Source<Int, Broken>()
         let probe = Probe<Int, Broken>(demand: 5)
