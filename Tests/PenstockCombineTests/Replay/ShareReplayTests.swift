@@ -1,4 +1,5 @@
 import PenstockCombine
+import PenstockTestKit
 import Testing
 
 @testable import PenstockPublishers
@@ -62,6 +63,25 @@ import Testing
         source.send(4)
         #expect(source.subscriptionCount == 2)
         #expect(second.values == [2, 3, 4])
+    }
+
+    /// A thread may have been on its way with the end as the last subscriber left.
+    @Test(arguments: [true, false]) func anUpstreamOfBeforeEndsNothing(isFailure: Bool) {
+        let sources = [Source<Int, Broken>(), Source<Int, Broken>()]
+        let made = Tally()
+        let shared = Deferred { sources[made.add() - 1] }.shareReplay(0)
+        let first = Probe<Int, Broken>(demand: .max)
+        shared.subscribe(first)
+        first.cancel()
+        let second = Probe<Int, Broken>(demand: .max)
+        shared.subscribe(second)
+        #expect(sources.map(\.subscriptionCount) == [1, 1])
+        sources[0].send(completion: isFailure ? .failure(Broken()) : .finished)
+        #expect(second.completionCount == 0)
+        sources[1].send(1)
+        sources[1].send(completion: .finished)
+        #expect(second.values == [1])
+        #expect(second.isFinished && second.completionCount == 1)
     }
 
     @Test func whoComesAfterTheEndGetsTheMemoryAndThatEnd() {
