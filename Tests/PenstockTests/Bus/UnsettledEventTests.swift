@@ -8,6 +8,17 @@ import Testing
 @Suite(.timeLimit(.minutes(5))) struct UnsettledEventTests {
     let the = Fixture()
 
+    private struct FirstShape: Event {
+        static let eventName = "Shape"
+        var id: Int
+    }
+
+    private struct SecondShape: Event {
+        static let eventName = "Shape"
+        var id: Int
+        var color: String
+    }
+
     private func cursor() async throws -> CursorRecord {
         try #require(try await the.store.storage.status(of: nil).cursors.first)
     }
@@ -56,5 +67,23 @@ import Testing
         try await seen.count.wait(for: 1)
         #expect(seen.all == [1])
         withExtendedLifetime(again) {}
+    }
+
+    /// The subscription goes past an event that it could not read with the second try.
+    @Test func whatCannotBeReadIsMissedThoughTheFirstTryToSettleFails() async throws {
+        let before = try await EventBus.open(in: the.otherProcess())
+        _ = before.subscribe(FirstShape.self, named: "mailer")
+        await before.flush()
+        try await before.send(FirstShape(id: 1))
+        let bus = try await EventBus.open(in: the.store)
+        try await bus.send(SecondShape(id: 2, color: "red"))
+        var iterator = bus.subscribe(SecondShape.self, named: "mailer").makeAsyncIterator()
+        let event = try #require(try await iterator.next())
+        #expect(event.event.id == 2)
+        the.calls.fail(.moveCursor)
+        await #expect(throws: PenstockError.self) { try await event.settle() }
+        #expect(try await cursor().missed == 0)
+        try await event.settle()
+        #expect(try await cursor().missed == 1)
     }
 }
