@@ -60,12 +60,17 @@ import Testing
                 "Id": "1", "ReceiptHandle": known.text(of: try place("mine")), "VisibilityTimeout": 0,
             ]
             if action.hasSuffix("Batch") {
-                try await team.sqs(action, ["QueueUrl": mine, "Entries": [entry]])
+                // A handle of one's own before it makes it no better.
+                try await ops.sqs("SendMessage", ["QueueUrl": mine, "MessageBody": "own"])
+                let own = try #require(try await team.sqsReceive(mine).first).handle
+                let entries: [[String: Any]] = [["Id": "0", "ReceiptHandle": own, "VisibilityTimeout": 0], entry]
+                try await team.sqs(action, ["QueueUrl": mine, "Entries": entries])
             } else {
                 _ = try await team.sqsResponse(action, entry.merging(["QueueUrl": mine]) { $1 })
             }
             // As of a message that there is not, nothing is told of it.
             #expect(try await store.queues().first { $0.name.text == "secret" }?.depths.leased == 1)
+            #expect(try await store.queues().first { $0.name.text == "mine" }?.depths.leased == 0)
         }
     }
 
@@ -130,6 +135,48 @@ import Testing
         }
     }
 
+    /// Letters that nobody has received from a dead-letter queue count as messages of it, and are in their own queues.
+    @Test func deadLettersOfOthersAreNotPurged() async throws {
+        let store = PenstockStore(TestDatabase().open())
+        try await withServer(store, team: "read,operate dead,mail", other: "operate dead,mail,orders") {
+            team, other, ops in
+            let dead = try await ops.sqsQueue("dead")
+            for name in ["mail", "orders"] {
+                let url = try await ops.sqsQueue(name, withDeadLettersIn: "dead")
+                try await ops.sqs("SendMessage", ["QueueUrl": url, "MessageBody": "x"])
+                try await ops.sqsFail(url)
+            }
+            func letters() async throws -> [Int?] {
+                let queues = try await store.queues()
+                return ["mail", "orders"].map { name in queues.first { $0.name.text == name }?.depths.dead }
+            }
+            let response = try await team.sqsResponse("PurgeQueue", ["QueueUrl": dead])
+            #expect(response.status == 403 && !response.text.contains("orders"), "\(response.text)")
+            #expect(try await letters() == [1, 1])
+            try await other.sqs("PurgeQueue", ["QueueUrl": dead])
+            #expect(try await letters() == [0, 0])
+        }
+    }
+
+    /// Names of queues are told to tokens that may do something with these.
+    @Test func queuesOfOthersAreNeitherListedNorFound() async throws {
+        try await withServer(team: "produce mail") { team, _, ops in
+            for name in ["mail", "secret"] { _ = try await ops.sqsQueue(name) }
+            for input: [String: Any] in [[:], ["MaxResults": 1]] {
+                let list = try await team.sqs("ListQueues", input)
+                #expect((list["QueueUrls"] as? [String])?.map { $0.hasSuffix("/mail") } == [true])
+                #expect(list["NextToken"] == nil)
+            }
+            func refusal(of queue: String) async throws -> String {
+                let response = try await team.sqsResponse("GetQueueUrl", ["QueueName": queue])
+                #expect(response.status == 403, "\(response.text)")
+                return response.text.replacing(queue, with: "QUEUE")
+            }
+            #expect(try await refusal(of: "secret") == refusal(of: "missing"))
+            try await team.sqs("GetQueueUrl", ["QueueName": "mail"])
+        }
+    }
+
     /// What keeps letters where they are names their queues, which ListDeadLetterSourceQueues tells those alone that the token is for.
     @Test func whyLettersStayNamesNoQueueOfOthers() async throws {
         let store = PenstockStore(TestDatabase().open())
@@ -149,29 +196,6 @@ import Testing
                 #expect(task["Status"] as? String == "FAILED")
                 #expect((task["FailureReason"] as? String)?.contains("'orders'") == isTold)
             }
-        }
-    }
-
-    @Test func aTokenThatIsTakenBackMovesNoMoreLetters() async throws {
-        let left = "ops \(Self.ops) read,produce,consume,operate"
-        let tokens = try Tokens("team \(Self.team) operate\n\(left)")
-        let store = InterleavedStore(TestDatabase().open())
-        try await TestServer.run(store: PenstockStore(store), tokens: tokens) { server in
-            let (team, ops) = (server.showing(Self.team), server.showing(Self.ops))
-            _ = try await ops.sqsQueue("dead")
-            for name in ["mail", "orders"] {
-                let url = try await ops.sqsQueue(name, withDeadLettersIn: "dead")
-                try await ops.sqs("SendMessage", ["QueueUrl": url, "MessageBody": "x"])
-                try await ops.sqsFail(url)
-            }
-            store.afterNext(.apply) { _ in tokens.become(try Tokens(left)) }
-            let source = ["SourceArn": TestServer.arn("dead")]
-            #expect(try await team.sqsResponse("StartMessageMoveTask", source).status == 403)
-            #expect(try await store.status(of: QueueName("mail")).queues.first?.depths.dead == 0)
-            #expect(try await store.status(of: QueueName("orders")).queues.first?.depths.dead == 1)
-            let tasks = try await ops.sqs("ListMessageMoveTasks", source)["Results"] as? [[String: Any]]
-            #expect(tasks?.first?["ApproximateNumberOfMessagesMoved"] as? Int == 1)
-            #expect(tasks?.first?["Status"] as? String == "FAILED")
         }
     }
 
