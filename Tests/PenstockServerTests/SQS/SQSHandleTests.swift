@@ -113,7 +113,10 @@ import Testing
     @Test(
         arguments: [
             (0, "ops", "2afea6a6bd6e22fa7f45f7d28a83a1a14d315a3878ebd7cc93024f66c4867ec0", nil),
+            (300, "ops", "2afea6a6bd6e22fa7f45f7d28a83a1a14d315a3878ebd7cc93024f66c4867ec0", nil),
             (301, "ops", "2afea6a6bd6e22fa7f45f7d28a83a1a14d315a3878ebd7cc93024f66c4867ec0", "SignatureDoesNotMatch"),
+            (-300, "ops", "2afea6a6bd6e22fa7f45f7d28a83a1a14d315a3878ebd7cc93024f66c4867ec0", nil),
+            (-301, "ops", "2afea6a6bd6e22fa7f45f7d28a83a1a14d315a3878ebd7cc93024f66c4867ec0", "SignatureDoesNotMatch"),
             (0, "ops", "3afea6a6bd6e22fa7f45f7d28a83a1a14d315a3878ebd7cc93024f66c4867ec0", "SignatureDoesNotMatch"),
             (0, "other", "2afea6a6bd6e22fa7f45f7d28a83a1a14d315a3878ebd7cc93024f66c4867ec0", "InvalidClientTokenId"),
         ] as [(Int64, String, String, String?)])
@@ -134,6 +137,46 @@ import Testing
         do {
             let signature = Signature(request)
             let signer = try signature.signer(tokens, now: now)
+            #expect(try signature.verify(body: body, by: signer).name == "ops")
+            #expect(refusal == nil)
+        } catch {
+            #expect(error.type == refusal)
+        }
+    }
+
+    /// What is not signed could be changed on its way, and a request that somebody has heard would become another one. Each signature is
+    /// the right one for the headers that are signed.
+    @Test(
+        arguments: [
+            ("host;x-amz-date;x-amz-target", "594e3e700235331a41885b0ab11a3063f78316b7ca28bb61b31b3a0f2ec02beb", nil),
+            (
+                "x-amz-date;x-amz-target", "6add6937a076f44edb86c1847028b24549373de1b8ee19e99fe6787237e80ac7",
+                "SignatureDoesNotMatch"
+            ),
+            (
+                "host;x-amz-target", "f0c5cc150a8ef32a8e703145d7da108cc052cb54a6ed387db89774d331fe8684",
+                "SignatureDoesNotMatch"
+            ),
+            (
+                "host;x-amz-date", "b051a0c80a8fa97a5d860394b5a3c5c75044a5c00a1a38768059adc732a2d5a1",
+                "SignatureDoesNotMatch"
+            ),
+        ] as [(String, String, String?)])
+    func theHostTheDateAndTheActionAreSigned(headers: String, signature: String, refusal: String?) throws {
+        let tokens = try Tokens("ops 0123456789abcdef-ops produce\n")
+        let body = ByteBuffer(string: "{\"QueueUrl\":\"orders\"}")
+        let head = HTTPRequest(
+            method: .post, scheme: "http", authority: "127.0.0.1:7700", path: "/",
+            headerFields: [
+                try #require(HTTPField.Name("X-Amz-Date")): "20260102T030405Z",
+                try #require(HTTPField.Name("X-Amz-Target")): "AmazonSQS.ReceiveMessage",
+                .authorization: "AWS4-HMAC-SHA256 Credential=ops/20260102/eu-west-1/sqs/aws4_request, "
+                    + "SignedHeaders=\(headers), Signature=\(signature)",
+            ])
+        let request = Request(head: head, body: RequestBody(buffer: body))
+        do {
+            let signature = Signature(request)
+            let signer = try signature.signer(tokens, now: Timestamp(microseconds: 1_767_323_045_000_000))
             #expect(try signature.verify(body: body, by: signer).name == "ops")
             #expect(refusal == nil)
         } catch {
