@@ -56,7 +56,7 @@ struct LogPages {
         let target = plan.into ?? queue
         var shown: Fields = [
             "count": CountText.format(found.count, "message"),
-            "mayReplay": !found.isEmpty && visit.mayAct(.operate, queue) && visit.mayAct(.produce, target),
+            "mayReplay": !found.isEmpty && visit.mayAct(.operate, queue) && visit.mayAct(.operate, target),
             "into": target.text, "messages": SequenceRuns.text(found),
             "state": plan.state?.rawValue ?? "", "intoField": plan.into?.text ?? "",
         ]
@@ -75,7 +75,8 @@ struct LogPages {
         let plan = try ReplayPlan(form, now: visit.now)
         let messages = try SequenceRuns.parse(form.text("messages") ?? "", countMax: ReplayPlan.countMax)
         let target = plan.into ?? queue
-        try visit.principal.require(.produce, target)
+        // As by JSON: what is moved by hand asks for no other right.
+        try visit.principal.require(.operate, target)
         let said = try await visit.act("replay", on: "\(queue) into \(target)", queue: queue, .operate) {
             let query = MessageQuery(queue: queue, sequences: messages, states: plan.state.map { [$0] })
             let (store, context, into) = (visit.site.store, visit.context, plan.into)
@@ -83,8 +84,7 @@ struct LogPages {
             // A queue that is full makes it wait, and nobody waits for ever; nor does a visitor whose token was taken back.
             let end = try await context.wait(atMost: Self.replayTimeMax, visit.site.time) {
                 try await store.replay(query, into: into, dryRun: false) {
-                    try context.requireStill(.operate, [queue], orSay: cutShort)
-                    try context.requireStill(.produce, [target], orSay: cutShort)
+                    try context.requireStill(.operate, [queue, target], orSay: cutShort)
                 }
             }
             let count: Int

@@ -75,6 +75,33 @@ import Testing
         }
     }
 
+    /// By a page as by JSON: what is moved by hand asks for no other right than to operate both queues.
+    @Test func aReplayIsForOperatorsOfBothQueues() async throws {
+        let store = try await store(2)
+        let tokens = try Tokens(
+            """
+            ops   0123456789abcdef-ops   read,operate
+            log   0123456789abcdef-log   read,operate  log
+            shop  0123456789abcdef-shop  read,produce
+            """)
+        try await TestServer.run(store: store, tokens: tokens) { server in
+            for (name, isAllowed) in [("ops", true), ("log", false), ("shop", false)] {
+                let token = "0123456789abcdef-\(name)"
+                let cookie = ["Cookie": "penstock_token=\(token)"]
+                let page = try await server.page("/queues/log/replay?count=1&into=copy", headers: cookie)
+                let forms = page.forms(to: "/queues/log/replay").filter { $0["messages"] != nil }
+                #expect(forms.count == (isAllowed ? 1 : 0), "\(name)")
+                let byPage = try await server.submit(
+                    "/queues/log/replay", ["messages": "2", "into": "copy"], headers: cookie)
+                #expect(byPage.status == (isAllowed ? 303 : 403), "\(name)")
+                let byJSON = try await server.showing(token).send(
+                    "POST", "/v1/queues/log/replay", #"{"from": 2, "into": "copy"}"#)
+                #expect(byJSON.status == (isAllowed ? 200 : 403), "\(name)")
+            }
+        }
+        #expect(try await copies(store) == [[2], [2]])
+    }
+
     /// A queue that is full makes a replay wait; for a visitor whose token is taken back meanwhile it puts nothing in line.
     @Test(.timeLimit(.minutes(5))) func aReplayThatWaitsForRoomEndsWithItsToken() async throws {
         let store = try await store(1, copy: QueuePolicy(capacity: Capacity(1, whenFull: .wait)))
