@@ -45,6 +45,30 @@ import Testing
         }
     }
 
+    /// By the forms of its page, whatever its key is to an address or to a page.
+    @Test(arguments: ["a/b ü", "1+1=2&3?#%", "\u{202E}<x>"])
+    func aGroupIsPausedAndResumed(_ group: String) async throws {
+        let store = PenstockStore(TestDatabase().open())
+        let queue = try await store.queue("mail", policy: QueuePolicy(groups: .fifo()))
+        try await queue.enqueue(["1", "2"].map { NewMessage(payload: Array($0.utf8), group: group) })
+        try await TestServer.run(store: store) { server in
+            func press(_ word: String) async throws {
+                let text = try await server.page("/queues/mail").text
+                let actions = text.matches(of: /action="(\/queues\/mail\/groups\/[^"]*)"/).map { String($0.1) }
+                #expect(actions == [Link.page("/queues/mail/groups/\(word)", ["group": group])])
+                #expect(try await server.submit(try #require(actions.first)).status == 303)
+            }
+            try await press("pause")
+            #expect(try await queue.groups().map(\.isPaused) == [true])
+            try await press("resume")
+            #expect(try await queue.groups().map(\.isPaused) == [false])
+            let page = try await store.storage.log(LogQuery(queue: Audit.queue, .last(100)))
+            let entries = AuditEntry.read(page.records)
+            #expect(entries.map(\.act) == ["resume group", "pause group"])
+            #expect(entries.allSatisfy { $0.subject == "\(group) of mail" && $0.isDone == true })
+        }
+    }
+
     @Test func aMessageIsEnqueuedByHand() async throws {
         let store = PenstockStore(TestDatabase().open())
         _ = try await store.queue("mail")

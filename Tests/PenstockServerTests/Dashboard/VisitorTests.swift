@@ -148,8 +148,8 @@ import Testing
             #expect(!overview.text.contains("class=\"chart\""))
             for (path, status) in [
                 ("/queues/hold", 403), ("/messages/2", 404), ("/messages/2/payload", 404), ("/messages/1", 200),
-                ("/workflows", 403), ("/audit", 403), ("/doctor", 403), ("/schedules/nightly", 404),
-                ("/queues", 403),
+                ("/workflows", 403), ("/workflows/build", 403), ("/audit", 403), ("/doctor", 403),
+                ("/schedules/nightly", 404), ("/queues", 403),
             ] {
                 #expect(try await server.page(path, headers: cookie("mail")).status == status, "\(path)")
             }
