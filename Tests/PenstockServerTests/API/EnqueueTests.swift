@@ -1,6 +1,7 @@
 import Foundation
 import Penstock
 import PenstockCore
+import PenstockTestKit
 import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct EnqueueTests {
@@ -106,6 +107,33 @@ import Testing
             let third = try await server.send("POST", "/v1/queues/q/messages", "pay", headers: headers)
             #expect(third.status == 201 && third.header("Idempotent-Replayed") == "true")
             #expect(third.text.contains("\"state\":null"))
+        }
+    }
+
+    /// That of a message, and those of the lines of a body.
+    @Test(
+        arguments: [
+            ("text/plain", "pay", "Idempotent-Replayed"), ("application/x-ndjson", #"{"payload":"pay"}"#, nil),
+        ] as [(String, String, String?)])
+    func aKeyIsGoodForADay(type: String, body: String, header: String?) async throws {
+        let time = ManualTime()
+        let store = PenstockStore(InMemoryStore(time: time), options: .init(time: time))
+        _ = try await store.queue("q")
+        try await TestServer.run(store: store) { server in
+            func isReplayed() async throws -> Bool {
+                let response = try await server.send(
+                    "POST", "/v1/queues/q/messages", body, headers: ["Idempotency-Key": "k", "Content-Type": type])
+                #expect([200, 201].contains(response.status), "\(response.text)")
+                if let header { return response.header(header) == "true" }
+                return response.text.contains("\"replayed\":true")
+            }
+            #expect(try await !isReplayed())
+            time.advance(by: .seconds(24 * 3600 - 1))
+            #expect(try await isReplayed())
+            #expect(try await server.depths()["ready"] == 1)
+            time.advance(by: .seconds(2))
+            #expect(try await !isReplayed())
+            #expect(try await server.depths()["ready"] == 2)
         }
     }
 
