@@ -220,6 +220,67 @@ import Testing
         for all in ["All", ".*"] { #expect(asked(all) == ["a", "a.b", "b"]) }
     }
 
+    /// Its body and its attributes together.
+    @Test func aMessageIsNotLargerThanItsQueueTakes() async throws {
+        try await withServer { server in
+            let url = try await server.sqsQueue("mail", ["MaximumMessageSize": "1024"])
+            /// With an attribute of 10 bytes beside its value.
+            func message(_ count: Int, value: Int) -> [String: Any] {
+                let kind = ["DataType": "String", "StringValue": String(repeating: "x", count: value)]
+                let attributes: [String: [String: String]] = value == 0 ? [:] : ["kind": kind]
+                let body = String(repeating: "x", count: count)
+                return ["Id": "a", "MessageBody": body, "MessageAttributes": attributes]
+            }
+            for good in [message(1024, value: 0), message(1000, value: 14)] {
+                try await server.sqs("SendMessage", good.merging(["QueueUrl": url]) { $1 })
+            }
+            for large in [message(1025, value: 0), message(1000, value: 15)] {
+                try await server.sqsRefuses(
+                    "SendMessage", large.merging(["QueueUrl": url]) { $1 }, "InvalidParameterValue")
+                let batch = try await server.sqs("SendMessageBatch", ["QueueUrl": url, "Entries": [large]])
+                #expect((batch["Failed"] as? [[String: Any]])?.map { $0["Id"] as? String } == ["a"])
+            }
+            #expect(try await depths(server, mail)?.waiting == 2)
+        }
+    }
+
+    @Test func theMessagesOfABatchAreTogetherAsLargeAsOneMayBe() async throws {
+        try await withServer { server in
+            let url = try await server.sqsQueue("mail")
+            func batch(_ counts: Int...) -> [String: Any] {
+                let entries = counts.enumerated().map {
+                    ["Id": "\($0.offset)", "MessageBody": String(repeating: "x", count: $0.element)]
+                }
+                return ["QueueUrl": url, "Entries": entries]
+            }
+            let half = MessageBody.bytesMax / 2
+            try await server.sqsRefuses(
+                "SendMessageBatch", batch(half, half + 1), "BatchRequestTooLong",
+                code: "AWS.SimpleQueueService.BatchRequestTooLong")
+            #expect(try await depths(server, mail)?.waiting == 0)
+            let answer = try await server.sqs("SendMessageBatch", batch(half, half))
+            #expect((answer["Successful"] as? [Any])?.count == 2)
+        }
+    }
+
+    @Test func aQueueHasFiftyTagsAndNoLongOnes() async throws {
+        try await withServer { server in
+            _ = try await server.sqsQueue("mail")
+            func text(_ count: Int) -> String { String(repeating: "x", count: count) }
+            func input(_ tags: [String: String]) -> [String: Any] { ["QueueUrl": "mail", "Tags": tags] }
+            let many = Dictionary(uniqueKeysWithValues: (1...51).map { ("\($0)", "") })
+            for tags in [many, [text(129): "x"], ["": "x"], ["x": text(257)]] {
+                try await server.sqsRefuses("TagQueue", input(tags), "InvalidParameterValue")
+            }
+            try await server.sqs("TagQueue", input([text(128): text(256)]))
+            // With the one that is there, these are fifty.
+            try await server.sqs("TagQueue", input(many.filter { Int($0.key) ?? 0 < 50 }))
+            try await server.sqsRefuses("TagQueue", input(["50": ""]), "InvalidParameterValue")
+            let tags = try await server.sqs("ListQueueTags", ["QueueUrl": "mail"])["Tags"] as? [String: String]
+            #expect(tags?.count == 50)
+        }
+    }
+
     /// What is no message is small, and of a batch no more is read than may be.
     @Test func aRequestThatAsksForTooMuchIsRefused() async throws {
         try await withServer { server in

@@ -13,8 +13,11 @@ import Testing
     private let dead = QueueName(stored: "dead")
 
     /// Calls `body` with a server on which two letters of the queue `mail` were brought into the queue `dead`, and wait there.
-    private func withTwoLetters(_ body: @escaping @Sendable (TestServer) async throws -> Void) async throws {
-        try await TestServer.run(store: PenstockStore(TestDatabase().open())) { server in
+    private func withTwoLetters(
+        _ storage: any MessageStore = TestDatabase().open(),
+        _ body: @escaping @Sendable (TestServer) async throws -> Void
+    ) async throws {
+        try await TestServer.run(store: PenstockStore(storage)) { server in
             _ = try await server.sqsQueue("dead")
             _ = try await server.sqsQueue("mail", withDeadLettersIn: "dead")
             for body in ["1", "2"] { try await server.sqs("SendMessage", ["QueueUrl": "mail", "MessageBody": body]) }
@@ -156,6 +159,58 @@ import Testing
             let task = try await move(server)
             #expect(task["Status"] as? String == "COMPLETED" && task["FailureReason"] == nil)
             #expect(task["ApproximateNumberOfMessagesMoved"] as? Int == 1)
+        }
+    }
+
+    /// They are there for the next one at once, and have no attempt more.
+    @Test func aTaskThatFailsGivesItsLettersBack() async throws {
+        let storage = FaultyStore(TestDatabase().open())
+        try await withTwoLetters(storage) { server in
+            storage.fail(.settle)
+            let source = ["SourceArn": TestServer.arn("dead")]
+            #expect(try await server.sqsResponse("StartMessageMoveTask", source).status == 500)
+            let depths = try await server.store.queues().first { $0.name == dead }?.depths
+            #expect(depths?.leased == 0 && depths?.ready == 2)
+            let letters = try await server.store.storage.messages(MessageQuery(queue: dead)).records
+            #expect(letters.map(\.attempt) == [1, 1])
+            #expect(try await move(server)["ApproximateNumberOfMessagesMoved"] as? Int == 2)
+        }
+    }
+
+    /// A store whose claims take 25 s each.
+    private struct SlowStore: ForwardingStore {
+        let base: any MessageStore
+        let time: ManualTime
+
+        func claim(_ request: ClaimRequest) async throws -> Claim {
+            // Somebody looks for lost work all the time.
+            _ = try await base.reclaim()
+            let claim = try await base.claim(request)
+            time.advance(by: .seconds(25))
+            return claim
+        }
+    }
+
+    /// Its own messages are held while those behind them are looked at, however long that takes.
+    @Test func aLetterBehindManyOtherMessagesIsFoundByASlowTask() async throws {
+        let time = ManualTime()
+        let store = PenstockStore(
+            SlowStore(base: InMemoryStore(time: time), time: time), options: .init(time: time))
+        try await TestServer.run(store: store) { server in
+            _ = try await server.sqsQueue("dead")
+            _ = try await server.sqsQueue("mail", withDeadLettersIn: "dead")
+            try await server.sqs("SendMessage", ["QueueUrl": "mail", "MessageBody": "x"])
+            let message = try #require(try await store.storage.messages(MessageQuery(queue: mail)).records.first)
+            let key = DeadLetters.key(of: message, in: try await store.storage.storeID())
+            let own = [NewMessage](repeating: NewMessage(payload: [0x79]), count: 350)
+            let letter = NewMessage(payload: [0x78], uniqueKey: key, origin: message.sequence)
+            _ = try await store.storage.enqueue(own + [letter], to: dead, durability: .processCrash)
+            let task = try await move(server)
+            #expect(task["Status"] as? String == "COMPLETED")
+            #expect(task["ApproximateNumberOfMessagesMoved"] as? Int == 1)
+            let left = try await store.storage.messages(MessageQuery(queue: dead, states: [.ready])).records
+            #expect(left.count == 350)
+            #expect(left.allSatisfy { $0.attempt == 0 })
         }
     }
 }

@@ -52,17 +52,6 @@ import Testing
         }
     }
 
-    /// It is not there for a receiver, and cannot be made yet.
-    @Test func aQueueThatIsBeingDeletedIsNotMadeYet() async throws {
-        let storage = FaultyStore(TestDatabase().open())
-        try await TestServer.run(store: PenstockStore(storage)) { server in
-            storage.fail(.configure, with: PenstockError(.queueDeleting, "The queue 'mail' is being deleted."))
-            try await server.sqsRefuses(
-                "CreateQueue", ["QueueName": "mail"], "QueueDeletedRecently",
-                code: "AWS.SimpleQueueService.QueueDeletedRecently")
-        }
-    }
-
     /// Its clients try again by themselves.
     @Test func aStoreThatDoesNotAllowTheServerSomethingIsAway() async throws {
         let storage = FaultyStore(TestDatabase().open())
