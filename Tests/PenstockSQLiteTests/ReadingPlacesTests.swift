@@ -1,4 +1,5 @@
 import Dispatch
+import PenstockCore
 import PenstockProcesses
 import PenstockTestKit
 import Synchronization
@@ -20,6 +21,23 @@ import Testing
             gate.wait()
             running.withLock { $0.now -= 1 }
         }
+    }
+
+    /// A clock by which sleeps end when the test says so, cancelled ones too.
+    private struct HeldTime: TimeSource {
+        let clock = ManualTime()
+        let begun = Tally()
+        let mayEnd = Latch()
+
+        var now: Timestamp { clock.now }
+        var boot: BootTime { clock.boot }
+
+        func sleep(until deadline: Timestamp) async throws {
+            begun.add()
+            await mayEnd.waitThoughCancelled()
+        }
+
+        func sleep(for duration: Duration) async throws { try await sleep(until: now + duration) }
     }
 
     private let places = ReadingPlaces(2)
@@ -73,6 +91,29 @@ import Testing
         for task in [first, next] { try await task.value }
         #expect(reading.begun.count == 2)
         #expect(time.sleeperCount == 0)
+    }
+
+    /// The place comes when the reading is cancelled already, and before it can say that it waits no more. By chance the place may also come
+    /// a moment too early for that, and so there are several rounds.
+    @Test func oneThatGetsItsPlaceAsItIsCancelledGivesItOn() async throws {
+        for _ in 0..<20 {
+            let time = HeldTime()
+            let places = ReadingPlaces(1, time: time)
+            let reading = Reading()
+            let first = Task { try await places.run { reading.read() } }
+            try await reading.begun.wait(for: 1)
+            let second = Task { try await places.run(within: .seconds(1)) { reading.read() } }
+            try await time.begun.wait(for: 1)
+            second.cancel()
+            reading.gate.signal()
+            try await first.value
+            #expect(places.waitingCount == 0)
+            time.mayEnd.open()
+            await #expect(throws: CancellationError.self) { try await second.value }
+            // Without a free place its time would be up at once.
+            try await places.run(within: .seconds(1)) {}
+            #expect(reading.begun.count == 1)
+        }
     }
 
     @Test func oneThatFailsGivesItsPlaceOn() async throws {
