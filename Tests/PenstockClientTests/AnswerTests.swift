@@ -10,6 +10,7 @@ import Testing
 /// What a client makes of answers that are not its server's: a proxy in between may have handed the call on before.
 @Suite(.timeLimit(.minutes(5))) struct AnswerTests {
     private let page = Array("<html>of a proxy</html>".utf8)
+    private let lease = Lease(sequence: SequenceNumber(rawValue: 1), token: LeaseToken(rawValue: 1))
 
     @Test(arguments: [200, 302, 404, 429, 500, 502, 503, 504])
     func aPageLeavesOpenWhatWasDone(_ status: Int) async throws {
@@ -137,9 +138,42 @@ import Testing
             return asked.add() == 1 ? [] : reply
         }
         let client = try await RemoteStore.open(server.url, token: nil, worker: nil)
-        let lease = Lease(sequence: SequenceNumber(rawValue: 1), token: LeaseToken(rawValue: 1))
+        let begin = ContinuousClock.now
         #expect(try await client.extend([LeaseExtension(lease, by: .seconds(18), keepsLonger: true)]) == [.held])
+        #expect(begin.duration(to: .now) < .seconds(18), "The lease has ended meanwhile.")
         #expect(asked.count == 2)
+        try await client.close()
+        try await server.stop()
+    }
+
+    /// An extension that nobody answers is over while there is time for others before the lease ends.
+    @Test func anExtensionTakesASixthOfItsShortestLease() {
+        func time(_ leases: Duration?...) -> TimeAmount {
+            RemoteStore.extensionTime(for: leases.map { LeaseExtension(lease, by: $0, keepsLonger: true) })
+        }
+        #expect(time(.seconds(18)) == .seconds(3) && time(.seconds(60)) == .seconds(10))
+        #expect(time(.seconds(60), .seconds(18)) == .seconds(3) && time(nil, .seconds(18)) == .seconds(3))
+        #expect(time(.seconds(1)) == .milliseconds(500))
+        #expect(time(.seconds(3600)) == ServerConnection.callTime && time(nil) == ServerConnection.callTime)
+    }
+
+    /// One that may shorten a lease would do so late, when it comes again: somebody may have made the lease longer meanwhile.
+    @Test func anExtensionThatMayShortenIsAskedForOnce() async throws {
+        let asked = Tally()
+        let server = try await ScriptedServer.start { [page] request in
+            if request.path == ServerConnection.ringPath { return ScriptedServer.greeting }
+            asked.add()
+            return ScriptedServer.response(status: 502, type: "text/html", page)
+        }
+        let client = try await RemoteStore.open(server.url, token: nil, worker: nil)
+        let keeping = LeaseExtension(lease, by: .seconds(18), keepsLonger: true)
+        await expect(.outcomeUnknown) { _ = try await client.extend([keeping]) }
+        #expect(asked.count == 2)
+        let shortening = LeaseExtension(lease, by: .seconds(18))
+        for (count, extensions) in [[shortening], [keeping, shortening]].enumerated() {
+            await expect(.outcomeUnknown) { _ = try await client.extend(extensions) }
+            #expect(asked.count == 3 + count)
+        }
         try await client.close()
         try await server.stop()
     }
@@ -160,7 +194,6 @@ import Testing
             return isSilent.load(ordering: .relaxed) && isKnown ? [] : reply
         }
         let client = try await RemoteStore.open(server.url, token: nil, worker: nil)
-        let lease = Lease(sequence: SequenceNumber(rawValue: 1), token: LeaseToken(rawValue: 1))
         // Calls that meet need several connections, which are kept.
         while known.withLock({ $0.count }) < 2 {
             try await withThrowingTaskGroup(of: Void.self) { group in
@@ -170,7 +203,9 @@ import Testing
         }
         isSilent.store(true, ordering: .relaxed)
         for _ in 1...3 {
+            let begin = ContinuousClock.now
             #expect(try await client.extend([LeaseExtension(lease, by: .seconds(18), keepsLonger: true)]) == [.held])
+            #expect(begin.duration(to: .now) < .seconds(18), "The lease has ended meanwhile.")
         }
         try await client.close()
         try await server.stop()

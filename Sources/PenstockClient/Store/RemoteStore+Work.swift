@@ -58,7 +58,7 @@ extension RemoteStore {
     }
 
     /// How long an extension may take. Whoever extends leases in good time has several tries before they end.
-    private static func extensionTime(for extensions: [LeaseExtension]) -> TimeAmount {
+    static func extensionTime(for extensions: [LeaseExtension]) -> TimeAmount {
         guard let lease = extensions.compactMap(\.duration).min() else { return ServerConnection.callTime }
         return min(max(TimeAmount(lease / 6), .milliseconds(500)), ServerConnection.callTime)
     }
