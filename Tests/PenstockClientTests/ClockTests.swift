@@ -24,18 +24,26 @@ import Testing
         await server.stop()
     }
 
-    /// A client waits for the same moment by its own clock.
-    @Test(arguments: [Duration.seconds(3600), .seconds(-3600)])
-    func momentsAreThoseOfTheClientsClock(ahead: Duration) async throws {
+    /// A client waits for the same moment by its own clock, also where it claims among other operations, as workers do.
+    @Test(arguments: [Duration.seconds(3600), .seconds(-3600)], [false, true])
+    func momentsAreThoseOfTheClientsClock(ahead: Duration, performs: Bool) async throws {
         try await withClient(ahead: ahead) { client, _, here, there in
             let messages = [NewMessage(payload: [1], due: .after(.seconds(60))), NewMessage(payload: [2])]
             _ = try await client.enqueue(messages, to: queue, durability: .powerLoss)
             there.advance(by: .seconds(5))
             here.advance(by: .seconds(5))
-            let claim = try await client.claim(ClaimRequest(queue: queue, limit: 2, lease: .seconds(30)))
+            let claim = try await claim(by: client, performs: performs)
             #expect(claim.nextDue == here.now + .seconds(55))
             #expect(claim.messages.map(\.enqueuedAt) == [here.now - .seconds(5)])
         }
+    }
+
+    private func claim(by client: RemoteStore, performs: Bool) async throws -> Claim {
+        let request = ClaimRequest(queue: queue, limit: 2, lease: .seconds(30))
+        guard performs else { return try await client.claim(request) }
+        let performed = try await client.perform([.claim(request)])
+        let claims = performed.answers.compactMap { if case .claimed(let claim) = $0 { claim } else { nil } }
+        return try #require(claims.first)
     }
 
     /// A worker that goes on with a message looks at the clock here whether its time has come. By the server's clock alone it would come back at

@@ -13,14 +13,15 @@ import Testing
     private struct Place {
         let store = InMemoryStore()
         let claims = Tally()
+        let settles = Tally()
         let mayAnswer = Latch()
         let server: TestServer
         let client: RemoteStore
 
-        init(_ queue: QueueName, count: Int) async throws {
-            let held = HeldUpStore(base: store, claims: claims, mayAnswer: mayAnswer)
+        init(_ queue: QueueName, count: Int, bytes: Int = 4000) async throws {
+            let held = HeldUpStore(base: store, claims: claims, settles: settles, mayAnswer: mayAnswer)
             try await store.configure(queue, .create(QueuePolicy(), ifAbsent: true))
-            let payload = [UInt8](repeating: 7, count: 4000)
+            let payload = [UInt8](repeating: 7, count: bytes)
             _ = try await store.enqueue(
                 Array(repeating: NewMessage(payload: payload), count: count), to: queue, durability: .powerLoss)
             server = try await TestServer.start(PenstockStore(held), keepsUp: false)
@@ -32,6 +33,7 @@ import Testing
     private struct HeldUpStore: ForwardingStore {
         let base: any MessageStore
         let claims: Tally
+        let settles: Tally
         let mayAnswer: Latch
 
         func claim(_ request: ClaimRequest) async throws -> Claim {
@@ -39,6 +41,11 @@ import Testing
             claims.add()
             await mayAnswer.waitThoughCancelled()
             return claim
+        }
+
+        func settle(_ settlements: [Settlement]) async throws -> [SettleResult] {
+            settles.add()
+            return try await base.settle(settlements)
         }
     }
 
@@ -48,6 +55,37 @@ import Testing
         _ = try await place.client.claim(ClaimRequest(queue: mail, limit: 3, lease: .seconds(30)))
         try await cancelledClose(of: place.client).value
         #expect(try await place.store.status(of: mail).queues[0].depths.ready == 3)
+        await place.server.stop()
+    }
+
+    /// Workers, readers and buffers claim in calls that do other things as well.
+    @Test func whatWasClaimedAmongOtherOperationsIsGivenBackToo() async throws {
+        let place = try await Place(mail, count: 3)
+        place.mayAnswer.open()
+        let claim = StoreOperation.claim(ClaimRequest(queue: mail, limit: 2, lease: .seconds(30)))
+        let message = StoreOperation.enqueue([NewMessage(payload: [1])], to: mail, durability: .processCrash)
+        #expect(try await place.client.perform([message, claim, claim]).answers.count == 3)
+        #expect(try await place.store.status(of: mail).queues[0].depths.leased == 4)
+        try await place.client.close()
+        let depths = try await place.store.status(of: mail).queues[0].depths
+        #expect(depths.ready == 4 && depths.leased == 0)
+        await place.server.stop()
+    }
+
+    /// More than one call gives back.
+    @Test func aCloseGivesBackAllOfManyMessages() async throws {
+        let place = try await Place(mail, count: 2500, bytes: 1)
+        place.mayAnswer.open()
+        var count = 0
+        for _ in 1...3 {
+            count += try await place.client.claim(ClaimRequest(queue: mail, limit: 1000, lease: .seconds(30)))
+                .messages.count
+        }
+        #expect(count == 2500)
+        try await place.client.close()
+        let depths = try await place.store.status(of: mail).queues[0].depths
+        #expect(depths.ready == 2500 && depths.leased == 0)
+        #expect(place.settles.count == 3)
         await place.server.stop()
     }
 
