@@ -124,11 +124,6 @@ import Testing
     @Test func leasesThatHaveEndedAreForgotten() {
         let time = ManualTime()
         let held = HeldLeases(time: time)
-        func leases(_ numbers: Range<Int>) -> [Lease] {
-            numbers.map(Int64.init).map {
-                Lease(sequence: SequenceNumber(rawValue: $0), token: LeaseToken(rawValue: $0))
-            }
-        }
         let long = leases(0..<1)
         held.add(leases(0..<HeldLeases.sweepCountMin), for: .seconds(30))
         held.extend(long[0], by: .seconds(60), keepsLonger: false)
@@ -142,5 +137,32 @@ import Testing
         let last = leases(20_000..<20_002)
         held.add(last, for: .seconds(30))
         #expect(Set(held.takeAll()).isSuperset(of: last) && held.count == 0)
+    }
+
+    /// What a delivery has made longer is given back at the close, and what it has made shorter is forgotten when that is over.
+    @Test func aLeaseIsHeldUntilTheEndThatItWasGivenLast() {
+        let time = ManualTime()
+        let held = HeldLeases(time: time)
+        let count = HeldLeases.sweepCountMin
+        let first = leases(0..<count)
+        held.add(first, for: .seconds(30))
+        held.extend(first[0], by: .seconds(60), keepsLonger: false)
+        held.extend(first[1], by: .seconds(60), keepsLonger: true)
+        held.extend(first[2], by: .seconds(10), keepsLonger: true)
+        held.extend(first[3], by: .seconds(10), keepsLonger: false)
+        // Those that have ended are looked for when there are twice as many.
+        time.advance(by: .seconds(11))
+        held.add(leases(count..<2 * count), for: .seconds(60))
+        #expect(held.count == 2 * count - 1, "The one that was made shorter has ended.")
+        time.advance(by: .seconds(20))
+        held.add(leases(2 * count..<4 * count), for: .seconds(60))
+        #expect(held.count == 3 * count + 2, "Two of the first have not ended.")
+        #expect(Set(held.takeAll()).isSuperset(of: first[0...1]))
+    }
+
+    private func leases(_ numbers: Range<Int>) -> [Lease] {
+        numbers.map(Int64.init).map {
+            Lease(sequence: SequenceNumber(rawValue: $0), token: LeaseToken(rawValue: $0))
+        }
     }
 }

@@ -41,6 +41,27 @@ import Testing
         #expect(record.attempts.map(\.error) == (throwsAnother ? ["Broken()"] : []))
     }
 
+    /// The store has been asked how the leases stand when the second message is to be cancelled, and its answer does not say so.
+    @Test func aNoticeDuringTheLookIsHeardToo() async throws {
+        let the = Fixture({ InterleavedStore($0) })
+        let interleaved = try #require(the.calls.base as? InterleavedStore)
+        let queue = try await the.queue()
+        let receipts = try await queue.enqueue(contentsOf: [1, 2])
+        let worker = Task { [begun] in
+            try await Worker(queue, options: .init(concurrency: 2, drain: true)) { _ in
+                begun.add()
+                try await the.time.sleep(for: .seconds(1_000_000))
+            }.run()
+        }
+        try await begun.wait(for: 2)
+        interleaved.afterNext(.extend) { _ in
+            _ = try await the.process().store.cancel([receipts[1].sequence])
+        }
+        #expect(try await the.process().store.cancel([receipts[0].sequence]) == 1)
+        try await worker.value
+        for receipt in receipts { #expect(try await the.state(receipt) == .cancelled) }
+    }
+
     /// Of a worker of several queues every one is heard.
     @Test(arguments: [false, true]) func aMessageOfTheSecondQueueIsCancelled(now: Bool) async throws {
         let first = try await the.queue()
