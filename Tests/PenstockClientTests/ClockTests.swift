@@ -1,6 +1,7 @@
 import Penstock
 import PenstockCore
 import PenstockTestKit
+import PenstockWire
 import Testing
 
 @testable import PenstockClient
@@ -62,6 +63,31 @@ import Testing
             let record = try await base.messages(MessageQuery(queue: queue)).records[0]
             #expect(record.due == there.now + .seconds(60))
         }
+    }
+
+    /// What passes on the way there and back is no difference of clocks.
+    @Test func anAnswerThatTakesLongMovesNoMoments() async throws {
+        let here = ManualTime()
+        let begin = here.now
+        let lease = Lease(sequence: SequenceNumber(rawValue: 1), token: LeaseToken(rawValue: 1))
+        let message = ClaimedMessage(
+            lease: lease, attempt: 1, enqueuedAt: begin, priority: 0, headers: [:], payload: [1], origin: nil)
+        let answer = Claim(messages: [message], nextDue: begin + .seconds(60))
+        let server = try await ScriptedServer.start { request in
+            if request.path == ServerConnection.ringPath { return ScriptedServer.greeting }
+            here.advance(by: .seconds(3))
+            var writer = WireWriter()
+            writer(here.now, RemoteReply<Claim>.answer(answer))
+            here.advance(by: .seconds(5))
+            return ScriptedServer.response(writer.bytes)
+        }
+        let client = try await RemoteStore.open(server.url, token: nil, worker: nil, time: here)
+        let claim = try await claim(by: client, performs: false)
+        #expect(here.now == begin + .seconds(8))
+        #expect(claim.nextDue == begin + .seconds(60))
+        #expect(claim.messages.map(\.enqueuedAt) == [begin])
+        try await client.close()
+        try await server.stop()
     }
 
     /// What people name goes out as it is.

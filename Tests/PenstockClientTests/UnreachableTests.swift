@@ -1,4 +1,5 @@
 import NIOCore
+import Penstock
 import PenstockCore
 import PenstockTestKit
 import Testing
@@ -66,6 +67,27 @@ import Testing
             #expect(try await team.claim(claim).messages.count == 1)
             try await team.close()
         }
+    }
+
+    /// A server that stops closes its store, perhaps under a call. Another one will be there soon, and workers are to live until then.
+    @Test func aStoreThatIsClosedUnderItsServerIsAway() async throws {
+        let faulty = FaultyStore(InMemoryStore())
+        let server = try await TestServer.start(PenstockStore(faulty), keepsUp: false)
+        let client = try await RemoteStore.open(server.url, token: nil, worker: nil)
+        let store = PenstockStore(client)
+        let mail = try await store.queue("mail", of: Int.self)
+        try await mail.enqueue(1)
+        let closed = PenstockError(.closed, "The store was closed.")
+        faulty.fail(.claim, with: closed)
+        await expect(.unreachable) {
+            _ = try await client.claim(ClaimRequest(queue: mail.name, limit: 1, lease: .seconds(30)))
+        }
+        faulty.fail(.claim, with: closed)
+        let worked = Tally()
+        try await Worker(mail, options: .init(drain: true)) { _ in worked.add() }.run()
+        #expect(worked.count == 1)
+        try await store.close()
+        await server.stop()
     }
 
     /// It is a call like others, and no wait for a ring, which the server may leave open for longer.

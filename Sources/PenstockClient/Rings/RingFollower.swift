@@ -47,15 +47,18 @@ final class RingFollower: Sendable {
     private let time: any TimeSource
     private let random: any RandomSource
     private let placesMax: Int
+    private let endBegins: @Sendable () async -> Void
     private let state = Mutex(State())
     private let places: AsyncStream<Place>
     private let begins: AsyncStream<Place>.Continuation
 
+    /// - Parameter endBegins: is called where nobody waits at a place any more, before it is given up. For tests.
     init(
         _ connection: ServerConnection, time: any TimeSource, random: any RandomSource,
-        placesMax: Int = RingFollower.placesMax
+        placesMax: Int = RingFollower.placesMax, endBegins: @escaping @Sendable () async -> Void = {}
     ) {
         self.placesMax = placesMax
+        self.endBegins = endBegins
         self.connection = connection
         self.time = time
         self.random = random
@@ -115,7 +118,7 @@ final class RingFollower: Sendable {
     private func follow(_ place: Place) async {
         var failures = 0
         repeat {
-            while !Task.isCancelled, changes.hasSleepers(at: place.bucket, for: place.bell) {
+            while !Task.isCancelled, await isAwaited(place) {
                 do {
                     let before = state.withLock { $0.heard[place] ?? Heard() }
                     let answer = try await ask(place, after: before)
@@ -132,6 +135,12 @@ final class RingFollower: Sendable {
             // Somebody may have come between the look and this: whoever puts the place back follows it.
         } while !Task.isCancelled && changes.hasSleepers(at: place.bucket, for: place.bell) && begin(place)
         goOn()
+    }
+
+    private func isAwaited(_ place: Place) async -> Bool {
+        if changes.hasSleepers(at: place.bucket, for: place.bell) { return true }
+        await endBegins()
+        return false
     }
 
     /// Rings here what has rung at the server.
