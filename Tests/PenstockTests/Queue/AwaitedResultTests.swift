@@ -38,6 +38,22 @@ import Testing
         }
     }
 
+    /// The message ends when the wait has looked at it, and does not listen yet.
+    @Test func anEndRightAfterTheLookIsHeard() async throws {
+        let the = Fixture({ InterleavedStore($0) })
+        let interleaved = try #require(the.calls.base as? InterleavedStore)
+        let queue = try await the.queue()
+        let receipt = try await queue.enqueue(1)
+        let other = try await the.process().store.queue("q", of: Int.self)
+        // The first look has the store tell of the end, and the second one comes before the wait.
+        interleaved.afterNext(.expectEnd) { _ in
+            interleaved.afterNext(.messages) { _ in
+                try await the.drain(other) { try await $0.done(result: 7) }
+            }
+        }
+        #expect(try await queue.result(of: receipt.sequence, as: Int.self) == 7)
+    }
+
     /// Nobody works, and so nobody but the one that waits notices.
     @Test func aMessageThatExpiresIsNotWaitedForForEver() async throws {
         let queue = try await the.queue()

@@ -32,6 +32,22 @@ import Testing
         #expect(try await the.whileTimePasses { try await start.value })
     }
 
+    /// Room comes when the store has refused the start, which does not listen yet. No clock moves.
+    @Test func roomRightAfterTheRefusalIsHeardOf() async throws {
+        let the = Fixture({ InterleavedStore($0) })
+        let interleaved = try #require(the.calls.base as? InterleavedStore)
+        let queue = try await the.queue(policy: .holding(1, .wait))
+        try await queue.enqueue(7)
+        let other = try await the.process().store.queue("q", of: Int.self)
+        // The first refusal says in which line to wait, and the second one comes at its head.
+        interleaved.afterNext(.start) { _ in
+            interleaved.afterNext(.start) { _ in _ = try await other.purge() }
+        }
+        let isNew = try await the.store.start(workflow("w", 1, queue)).isNew
+        #expect(isNew)
+        #expect(the.calls.calls(of: .start).count == 3)
+    }
+
     @Test func aStartGivesUpAfterItsTimeout() async throws {
         let queue = try await the.queue(policy: .holding(1, .wait))
         try await queue.enqueue(7)
