@@ -111,6 +111,24 @@ import Testing
         )
     }
 
+    /// Where updates bring newer data, it lies in a folder of its own, and the system's has what that one lacks.
+    @Test func theFirstFolderThatHasTheZoneIsRead() throws {
+        let (first, second) = (TemporaryFolder(), TemporaryFolder())
+        defer { withExtendedLifetime((first, second)) {} }
+        let (newer, older) = (try bytes("Europe/London"), try bytes("Europe/Paris"))
+        for folder in [first, second] {
+            try FileManager.default.createDirectory(
+                atPath: folder.file("Europe"), withIntermediateDirectories: true)
+        }
+        try Data(newer).write(to: URL(fileURLWithPath: first.file("Europe/Paris")))
+        for name in ["Europe/Paris", "Europe/Berlin"] {
+            try Data(older).write(to: URL(fileURLWithPath: second.file(name)))
+        }
+        let zones = ZoneFolder(paths: [first.path, second.path])
+        #expect(try zones.zone(ZoneName("Europe/Paris")).fingerprint == ZoneData.fingerprint(newer))
+        #expect(try zones.zone(ZoneName("Europe/Berlin")).fingerprint == ZoneData.fingerprint(older))
+    }
+
     @Test("Other data has another fingerprint")
     func fingerprints() throws {
         let paris = try bytes("Europe/Paris")
