@@ -43,6 +43,22 @@ import Testing
         #expect(lineCount(queue) == 0)
     }
 
+    /// Room comes when the store has refused the message, and its producer does not listen yet. No clock moves.
+    @Test func roomRightAfterTheRefusalIsHeardOf() async throws {
+        let the = Fixture({ InterleavedStore($0) })
+        let interleaved = try #require(the.calls.base as? InterleavedStore)
+        let queue = try await the.queue(policy: .holding(1, .wait))
+        try await queue.enqueue(1)
+        let other = try await the.process().store.queue("q", of: Int.self)
+        // The first refusal sends it to the line, and the second one comes at its head.
+        interleaved.afterNext(.enqueue) { _ in
+            interleaved.afterNext(.enqueue) { _ in _ = try await other.purge() }
+        }
+        let receipt = try await queue.enqueue(2)
+        #expect(try await the.state(receipt) == .ready)
+        #expect(the.calls.calls(of: .enqueue).count >= 4)
+    }
+
     /// Nobody works the queue, so nobody else sees that there is room.
     @Test func aMessageThatExpiresMakesRoom() async throws {
         let queue = try await the.queue(policy: .holding(1, .wait))

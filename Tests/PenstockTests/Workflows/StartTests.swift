@@ -45,7 +45,7 @@ import Testing
         }
         let isNew = try await the.store.start(workflow("w", 1, queue)).isNew
         #expect(isNew)
-        #expect(the.calls.calls(of: .start).count == 3)
+        #expect(the.calls.calls(of: .start).count >= 3)
     }
 
     @Test func aStartGivesUpAfterItsTimeout() async throws {
