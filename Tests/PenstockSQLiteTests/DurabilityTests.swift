@@ -90,6 +90,64 @@ import Testing
         try await store.close()
     }
 
+    private func workflow(_ name: String) -> NewWorkflow {
+        NewWorkflow(
+            WorkflowName(stored: name), tasks: [NewTask(TaskName(stored: "t"), queue: .jobs, message: .text(name))])
+    }
+
+    @Test func aWorkflowAndAnEventAreAsDurableAsTheyWereAskedToBe() async throws {
+        let store = try await SQLiteStore.openWithJobs(path, options: disk.options)
+        func start(_ name: String, _ durability: Durability) async throws -> StartedWorkflow {
+            try await store.start(workflow(name), durability: durability)
+        }
+        func emit(_ name: String, _ durability: Durability) async throws -> Bool {
+            try await store.emit(
+                NewEvent(EventName(name)), to: .workflow(WorkflowName(stored: "a")), durability: durability)
+        }
+        #expect(try await waiting(for: 0) { try await start("a", .processCrash) }.isNew)
+        #expect(try disk.textsAfterPowerCut().isEmpty)
+        #expect(try await waiting(for: 1) { try await start("b", .powerLoss) }.isNew)
+        #expect(try disk.textsAfterPowerCut() == ["a", "b"])
+        #expect(try await waiting(for: 0) { try await emit("x", .processCrash) })
+        #expect(try await waiting(for: 1) { try await emit("y", .powerLoss) })
+        // What is there already may never have been flushed.
+        #expect(try await waiting(for: 0) { try await start("a", .processCrash) }.isNew == false)
+        #expect(try await waiting(for: 1) { try await start("a", .powerLoss) }.isNew == false)
+        #expect(try await waiting(for: 0) { try await emit("x", .processCrash) } == false)
+        #expect(try await waiting(for: 1) { try await emit("x", .powerLoss) } == false)
+        try await store.close()
+    }
+
+    /// In an application's pool the COMMIT flushes, and one that writes nothing flushes nothing.
+    @Test func aWorkflowAndAnEventThatAreThereInAnApplicationsPoolAreWrittenFor() async throws {
+        let pool = try DatabasePool(path: path)
+        let store = try await SQLiteStore.open(pool: pool)
+        try await store.configure(.jobs, .create(QueuePolicy(), ifAbsent: true))
+        let receipts = try await store.start(workflow("a"), durability: .processCrash).receipts
+        let sequence = try #require(receipts.first).sequence
+        let event = try NewEvent(EventName("x"))
+        let targets: [EventTarget] = [.workflow(WorkflowName(stored: "a")), .message(sequence)]
+        for target in targets { #expect(try await store.emit(event, to: target, durability: .processCrash)) }
+        let program = try ForeignProgram(path)
+        var version = try await program.number("PRAGMA data_version")
+        func hasWritten() async throws -> Bool {
+            let before = version
+            version = try await program.number("PRAGMA data_version")
+            return version != before
+        }
+        #expect(try await !store.start(workflow("a"), durability: .processCrash).isNew)
+        #expect(try await !hasWritten())
+        #expect(try await !store.start(workflow("a"), durability: .powerLoss).isNew)
+        #expect(try await hasWritten(), "a workflow")
+        for target in targets {
+            #expect(try await !store.emit(event, to: target, durability: .processCrash))
+            #expect(try await !hasWritten())
+            #expect(try await !store.emit(event, to: target, durability: .powerLoss))
+            #expect(try await hasWritten(), "an event of \(target)")
+        }
+        try await store.close()
+    }
+
     /// The message that is there may never have been flushed.
     @Test func aSkippedMessageIsAsDurableAsItsReceiptSays() async throws {
         let store = try await SQLiteStore.openWithJobs(path, options: disk.options)
