@@ -161,6 +161,32 @@ import Testing
         #expect(try made() == [])
     }
 
+    /// What has its name before its pages are on the disk is no backup after a power cut, and the older one is gone by then.
+    @Test(arguments: [false, true]) func theFileIsOnTheDiskBeforeItHasItsName(isDiskBroken: Bool) async throws {
+        let store = try await openWithJobs()
+        try await store.put(.text("1"))
+        try await backup()
+        try await store.put(.text("2"))
+        let steps = Steps()
+        let file = try NewFile(for: target, purpose: "backup", replaces: true) { descriptor in
+            steps.note("flushed")
+            guard isDiskBroken else { return Flusher.systemFlush(descriptor) }
+            errno = EIO
+            return -1
+        }
+        let copy = FileCopy(source: harness.path, file: file, path: target, after: { steps.note("\($0)") })
+        if isDiskBroken {
+            await expect(.storage) { try copy.perform { _ in } }
+            #expect(steps.all == ["copied", "checked", "flushed"])
+        } else {
+            try copy.perform { _ in }
+            #expect(steps.all == ["copied", "checked", "flushed", "prepared", "published"])
+        }
+        #expect(try await textsInBackup() == (isDiskBroken ? ["1"] : ["1", "2"]))
+        #expect(try made() == ["backup.db"])
+        try await store.close()
+    }
+
     /// Wherever it is killed: the new backup is there or the old one, and what is left has a name that says what it is.
     @Test(arguments: CopyStep.allCases) func aKillLeavesNoHalfBackup(step: CopyStep) async throws {
         let store = try await openWithJobs()
@@ -252,4 +278,12 @@ import Testing
 private final class Copy: Sendable {
     let isMade = Mutex(false)
     let isWrittenBehind = DispatchSemaphore(value: 0)
+}
+
+/// What the making of a file has done, in order.
+private final class Steps: Sendable {
+    private let noted = Mutex<[String]>([])
+    var all: [String] { noted.withLock(\.self) }
+
+    func note(_ step: String) { noted.withLock { $0.append(step) } }
 }

@@ -12,6 +12,7 @@ struct NewFile {
     let temporaryPath: String
     private let path: String
     private let replaces: Bool
+    private let flushFile: @Sendable (Int32) -> Int32
     private let hold: Hold
 
     /// Makes an empty file that only its owner can read.
@@ -20,11 +21,16 @@ struct NewFile {
     ///   - path: its name, once it is whole.
     ///   - purpose: a word for the name that it has before.
     ///   - replaces: whether it takes the place of a file that has its name.
+    ///   - flush: puts a file on the disk. For tests, in which the disk fails.
     /// - Throws: `fileExists`, `invalidInput` when the name is too long, `readOnly`, `diskFull` and so on.
-    init(for path: String, purpose: String, replaces: Bool = false) throws {
+    init(
+        for path: String, purpose: String, replaces: Bool = false,
+        flush: @escaping @Sendable (Int32) -> Int32 = Flusher.systemFlush
+    ) throws {
         try DatabasePath.refuseCompanion(path)
         self.path = path
         self.replaces = replaces
+        flushFile = flush
         try Self.refuseExisting(path, replaces: replaces)
         let name = "\(path)-\(purpose)-"
         try Self.requireRoom(for: name + UUID().uuidString, path)
@@ -48,7 +54,7 @@ struct NewFile {
         let descriptor = open(temporaryPath, O_RDWR | O_CLOEXEC)
         guard descriptor >= 0 else { throw SystemErrors.failure("\(path) cannot be made", errno) }
         defer { close(descriptor) }
-        guard Flusher.systemFlush(descriptor) == 0 else { throw SystemErrors.failure("\(path) cannot be made", errno) }
+        guard flushFile(descriptor) == 0 else { throw SystemErrors.failure("\(path) cannot be made", errno) }
     }
 
     /// Gives the file its name, in nobody's place unless it replaces.
