@@ -13,6 +13,7 @@ enum AddedTaskRules {
         "are waited for also by what is cancelled for the moment": awaitedByCancelled,
         "are waited for also by what has expired and is redriven": awaitedByExpired,
         "are not too many for those that wait": tooManyDependencies,
+        "make a workflow no larger than one start may": tooManyTasks,
     ]
 
     private static func add(
@@ -129,5 +130,22 @@ enum AddedTaskRules {
         #expect(try await store.state(of: a.sequence) == .leased)
         #expect(try await store.totals().enqueued == 401)
         #expect(try await add(added, by: a, isAwaited: false, store) == .settled(.done))
+    }
+
+    static func tooManyTasks(_ bench: Bench) async throws {
+        let store = try await bench.open(.steady(), mail: .steady())
+        // One less than there may be.
+        var tasks: [NewTask] = [.of("a")]
+        for number in 2..<Limits.taskCountMax { tasks.append(.of("\(number)", queue: .mail)) }
+        try await store.begin(tasks: tasks)
+        let a = try await store.takeOne()
+        await expect(.invalidInput) { try await add([.of("b"), .of("c")], by: a, store) }
+        #expect(try await store.state(of: a.sequence) == .leased)
+        #expect(try await store.totals().enqueued == 1)
+        #expect(try await add([.of("b")], by: a, store) == .settled(.done))
+        let b = try await store.takeOne()
+        await expect(.invalidInput) { try await add([.of("c")], by: b, store) }
+        #expect(try await store.give(.done, for: b) == .settled(.done))
+        #expect(try await store.totals().enqueued == 2)
     }
 }
