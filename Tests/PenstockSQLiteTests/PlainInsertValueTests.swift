@@ -145,6 +145,8 @@ import Testing
             "queue, payload, expires_at", "'jobs', 'x', 1893456000000",
             "penstock: expires_at must be ISO 8601 text or integer microseconds"
         ),
+        ("queue, payload, expires_at", "'jobs', 'x', -1", "penstock: expires_at cannot be before 1970"),
+        ("queue, payload, expires_at", "'jobs', 'x', '1969-12-31'", "penstock: expires_at cannot be before 1970"),
         (
             "queue, payload, expires_at", "'jobs', 'x', '9999-12-31'",
             "penstock: expires_at cannot be more than ten years ahead"
