@@ -84,6 +84,15 @@ struct PlainInsertTests {
         try await store.close()
     }
 
+    @Test(arguments: ["-1", "1969-12-31"]) func aTimeToExpireAtBefore1970IsRefused(time: String) async throws {
+        let error = #expect(throws: ServerError.self) {
+            try server.run(
+                "INSERT INTO \(schema).penstock_messages (queue, payload, expires_at) VALUES ('jobs', 'x', '\(time)')")
+        }
+        #expect(error?.message == "penstock: expires_at cannot be before 1970")
+        try await store.close()
+    }
+
     /// A text is what it says, also where PostgreSQL could read it as bytes.
     @Test func theFunctionTakesTextsAndBytes() async throws {
         let calls = [
