@@ -29,7 +29,7 @@ import Testing
         func letter(_ number: String, _ word: String) throws -> [String: String] {
             try #require(dead.forms(to: "/dead/\(word)").first { $0["example"] == number })
         }
-        let (queue, message, schedule) = ("/queues/:queue", "/messages/:sequence", "/schedules/:schedule")
+        let (queue, message, schedule) = ("/queues/{queue}", "/messages/{sequence}", "/schedules/{schedule}")
         return [
             Act(route: "/queues", path: "/queues", fields: ["name": "new"]),
             Act(route: "\(queue)/policy", path: "/queues/hold/policy", fields: ["shown": shown]),
@@ -38,7 +38,7 @@ import Testing
             Act(route: "\(queue)/groups/pause", path: "/queues/mail/groups/pause?group=a"),
             Act(route: "\(queue)/groups/resume", path: "/queues/mail/groups/resume?group=a"),
             Act(route: "\(queue)/replay", path: "/queues/mail/replay", fields: ["messages": "1"]),
-            Act(route: "/workflows/:workflow/cancel", path: "/workflows/build/cancel"),
+            Act(route: "/workflows/{workflow}/cancel", path: "/workflows/build/cancel"),
             // One message is left that waits there.
             Act(route: "\(queue)/cancel", path: "/queues/hold/cancel", fields: ["expected": "1"]),
             Act(route: "\(queue)/enqueue", path: "/queues/hold/enqueue", fields: ["payload": "x"]),
