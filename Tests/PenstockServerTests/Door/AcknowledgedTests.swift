@@ -1,59 +1,13 @@
 import Penstock
 import PenstockCore
 import PenstockTestKit
-import Synchronization
 import Testing
 
 /// What a server acknowledges is on the disk, by whichever door it came.
 @Suite(.timeLimit(.minutes(5))) struct AcknowledgedTests {
-    /// A store that notes what its calls ask of the disk.
-    private final class AskedStore: ForwardingStore {
-        let base: any MessageStore = TestDatabase().open()
-        private let asked = Mutex<[String]>([])
-
-        /// What was carried out since this was called the last time.
-        func take() -> [String] {
-            asked.withLock { asked in
-                defer { asked = [] }
-                return asked
-            }
-        }
-
-        private func note(_ call: String, _ durability: Durability) {
-            asked.withLock { $0.append("\(call) \(durability)") }
-        }
-
-        func enqueue(
-            _ messages: [NewMessage], to queue: QueueName, durability: Durability
-        ) async throws -> [Receipt] {
-            let receipts = try await base.enqueue(messages, to: queue, durability: durability)
-            note("enqueue", durability)
-            return receipts
-        }
-
-        func append(
-            _ messages: [NewMessage], to queue: QueueName, unless cursor: CursorName?, durability: Durability
-        ) async throws -> [Receipt] {
-            let receipts = try await base.append(messages, to: queue, unless: cursor, durability: durability)
-            note("append", durability)
-            return receipts
-        }
-
-        func start(_ workflow: NewWorkflow, durability: Durability) async throws -> StartedWorkflow {
-            let started = try await base.start(workflow, durability: durability)
-            note("start", durability)
-            return started
-        }
-
-        func emit(_ event: NewEvent, to target: EventTarget, durability: Durability) async throws -> Bool {
-            let isFirst = try await base.emit(event, to: target, durability: durability)
-            note("emit", durability)
-            return isFirst
-        }
-    }
+    private let asked = NotingStore(TestDatabase().open())
 
     @Test func whatAmazonsClientsSendAndReceive() async throws {
-        let asked = AskedStore()
         try await TestServer.run(store: PenstockStore(asked)) { server in
             let dead = try await server.sqsQueue("dead")
             let mail = try await server.sqsQueue("mail", withDeadLettersIn: "dead")
@@ -71,7 +25,6 @@ import Testing
     }
 
     @Test func messagesWorkflowsAndEventsOverHTTP() async throws {
-        let asked = AskedStore()
         let store = PenstockStore(asked)
         _ = try await store.queue("q")
         try await TestServer.run(store: store) { server in
@@ -92,7 +45,6 @@ import Testing
 
     /// With what is written down of it, before and after.
     @Test func whatIsEnqueuedByHand() async throws {
-        let asked = AskedStore()
         let store = PenstockStore(asked)
         _ = try await store.queue("mail")
         try await TestServer.run(store: store) { server in

@@ -1,41 +1,48 @@
-import PenstockCore
-import PenstockTestKit
+package import PenstockCore
 import Synchronization
 
 /// A store that notes what each call that writes is to survive.
-final class NotingStore: ForwardingStore {
-    let base: any MessageStore
-    private let noted = Mutex<[StoreCall: [Durability]]>([:])
+package final class NotingStore: ForwardingStore {
+    package let base: any MessageStore
+    private let noted = Mutex<[(call: StoreCall, durability: Durability)]>([])
 
-    init(_ base: any MessageStore) { self.base = base }
+    package init(_ base: any MessageStore) { self.base = base }
 
     /// What the calls of that kind were to survive, in their order. An operation among others counts as a call.
-    func durabilities(of call: StoreCall) -> [Durability] { noted.withLock { $0[call, default: []] } }
-
-    private func note(_ call: StoreCall, _ durability: Durability) {
-        noted.withLock { $0[call, default: []].append(durability) }
+    package func durabilities(of call: StoreCall) -> [Durability] {
+        noted.withLock { $0.filter { $0.call == call }.map(\.durability) }
     }
 
-    func enqueue(
+    /// What was called since this was asked the last time, such as `enqueue powerLoss`.
+    package func take() -> [String] {
+        noted.withLock { noted in
+            defer { noted = [] }
+            return noted.map { "\($0.call) \($0.durability)" }
+        }
+    }
+
+    private func note(_ call: StoreCall, _ durability: Durability) { noted.withLock { $0.append((call, durability)) } }
+
+    package func enqueue(
         _ messages: [NewMessage], to queue: QueueName, durability: Durability
     ) async throws -> [Receipt] {
         note(.enqueue, durability)
         return try await base.enqueue(messages, to: queue, durability: durability)
     }
 
-    func append(
+    package func append(
         _ messages: [NewMessage], to queue: QueueName, unless cursor: CursorName?, durability: Durability
     ) async throws -> [Receipt] {
         note(.append, durability)
         return try await base.append(messages, to: queue, unless: cursor, durability: durability)
     }
 
-    func start(_ workflow: NewWorkflow, durability: Durability) async throws -> StartedWorkflow {
+    package func start(_ workflow: NewWorkflow, durability: Durability) async throws -> StartedWorkflow {
         note(.start, durability)
         return try await base.start(workflow, durability: durability)
     }
 
-    func record(
+    package func record(
         _ step: StepName, result: [UInt8], on lease: Lease, extendingBy duration: Duration?, durability: Durability
     ) async throws -> StepRecord {
         note(.record, durability)
@@ -43,7 +50,7 @@ final class NotingStore: ForwardingStore {
             step, result: result, on: lease, extendingBy: duration, durability: durability)
     }
 
-    func emit(_ event: NewEvent, to target: EventTarget, durability: Durability) async throws -> Bool {
+    package func emit(_ event: NewEvent, to target: EventTarget, durability: Durability) async throws -> Bool {
         note(.emit, durability)
         return try await base.emit(event, to: target, durability: durability)
     }
