@@ -50,7 +50,7 @@ import Testing
         try await TestServer.run(store: store) { server in
             let answer = try await server.submit("/queues/mail/enqueue", ["payload": "a"])
             #expect(answer.status == 303)
-            #expect(asked.take() == ["append powerLoss", "enqueue powerLoss", "append powerLoss"])
+            #expect(Set(asked.take()) == ["append powerLoss", "enqueue powerLoss"])
         }
     }
 }
