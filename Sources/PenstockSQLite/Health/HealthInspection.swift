@@ -13,12 +13,10 @@ struct HealthInspection {
     func report() throws -> HealthReport {
         while true {
             // A user who may not write the file reads it as one that does not change, while no program has it open: SQLite would make a
-            // write-ahead log beside it, of this user's, and the file's owner could write no more. So does one who comes by a name by
-            // which nobody works it.
-            let isByOtherName = try OtherNames.mustBeStill(path)
-            let mayWrite = access(path, W_OK) == 0 && !isByOtherName
-            let stillness = mayWrite ? nil : FileStillness(path, besideEmptyLog: isByOtherName)
-            if stillness == nil, isByOtherName { try OtherNames.refuse(path) }
+            // write-ahead log beside it, of this user's, and the file's owner could write no more. So does a user who comes by a
+            // name by which nobody works it.
+            let looked = try FileStillness.look(path)
+            let stillness = access(path, W_OK) == 0 && looked?.isByOtherName != true ? nil : looked
             let report: HealthReport
             do {
                 report = try self.report(isStill: stillness != nil)
@@ -28,12 +26,7 @@ struct HealthInspection {
                 continue
             }
             // What was read of a file that changed meanwhile may be of two moments.
-            if stillness == nil { return report }
-            if FileStillness(path, besideEmptyLog: isByOtherName) == stillness,
-                try OtherNames.mustBeStill(path) == isByOtherName
-            {
-                return report
-            }
+            if try stillness == nil || FileStillness.look(path) == stillness { return report }
         }
     }
 

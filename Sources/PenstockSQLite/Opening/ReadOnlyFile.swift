@@ -77,11 +77,9 @@ final class ReadOnlyFile: Sendable {
                     return try body(database)
                 }
             }
-            let isByOtherName = try OtherNames.mustBeStill(path)
-            var stillness = FileStillness(path, besideEmptyLog: isByOtherName)
+            var stillness = try FileStillness.look(path)
             let isBesideWriters = stillness == nil
             if isBesideWriters {
-                if isByOtherName { try OtherNames.refuse(path) }
                 do {
                     try connect()
                     continue
@@ -92,11 +90,8 @@ final class ReadOnlyFile: Sendable {
             }
             guard let looked = stillness else { continue }
             let result = Result { try readStill(looked, body) }
-            if FileStillness(path, besideEmptyLog: isBesideWriters || isByOtherName) == stillness,
-                try OtherNames.mustBeStill(path) == isByOtherName
-            {
-                return try result.get()
-            }
+            let now = try isBesideWriters ? FileStillness(path, besideEmptyLog: true) : FileStillness.look(path)
+            if now == stillness { return try result.get() }
         }
         throw PenstockError(.busy, "\(path) was written to at every look; look again.")
     }
@@ -190,6 +185,22 @@ struct FileStillness: Equatable {
     private let size: Int64
     // Of the content, and of all that is known of the file.
     private let changed: [Int]
+    /// Whether it has several names, and nobody works it by this one.
+    private(set) var isByOtherName = false
+
+    /// How the file at `path` is; `nil` when some program may be writing it. A log with nothing in it says nothing beside a name by which
+    /// nobody works the file.
+    ///
+    /// - Throws: `invalidInput` when a program works it by another name, or has left a log beside this one.
+    static func look(_ path: String) throws -> FileStillness? {
+        let isByOtherName = try OtherNames.mustBeStill(path)
+        guard var stillness = FileStillness(path, besideEmptyLog: isByOtherName) else {
+            if isByOtherName { try OtherNames.refuse(path) }
+            return nil
+        }
+        stillness.isByOtherName = isByOtherName
+        return stillness
+    }
 
     /// How the file at `path` is; `nil` when a write-ahead log beside it says that some program may be writing it, or may have left
     /// something behind that belongs to it.
