@@ -77,18 +77,10 @@ package final class SQLiteReader: SQLReading {
     package var lookInterval: Duration { .milliseconds(100) }
 
     /// What the file is in the moment of a look.
-    package var snapshots: Snapshots { Snapshots(time: time) { [self] body in try await read(body) } }
-
-    /// Says what a message waits for, as ``MessageStore/waitReason(of:)`` says.
-    package func waitReason(of sequence: SequenceNumber) async throws -> WaitReason {
-        let (time, locks) = (time, FolderLocks(folder: SharedFolder(existingBesideDatabaseAt: path)))
-        return try await snapshots.read { connection in try WaitReader.reason(of: sequence, connection, time, locks) }
-    }
-
-    /// Counts what the file holds, as ``MessageStore/status(of:)`` says. Reads counters, and counts no rows but those of leases.
-    package func status(of queue: QueueName?) async throws -> StoreStatus {
-        let (time, locks) = (time, FolderLocks(folder: SharedFolder(existingBesideDatabaseAt: path)))
-        return try await snapshots.read { connection in try QueueReader.status(of: queue, connection, time, locks) }
+    package var snapshots: Snapshots {
+        Snapshots(time: time, locks: FolderLocks(folder: SharedFolder(existingBesideDatabaseAt: path))) {
+            [self] body in try await read(body)
+        }
     }
 
     /// Which store this is, as ``MessageStore/storeID()`` says; `nil` also when its schema is one that knows of none.

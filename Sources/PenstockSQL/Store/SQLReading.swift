@@ -15,10 +15,13 @@ public struct Snapshots: Sendable {
     package typealias Read = @Sendable (_ body: @escaping @Sendable (Connection) throws -> Void) async throws -> Void
 
     let time: any TimeSource
+    /// By which it is seen which workers live.
+    let locks: any WorkerLocks
     private let runInOne: Read
 
-    package init(time: any TimeSource, read: @escaping Read) {
+    package init(time: any TimeSource, locks: any WorkerLocks, read: @escaping Read) {
         self.time = time
+        self.locks = locks
         runInOne = read
     }
 
@@ -46,6 +49,12 @@ extension SQLReading {
     public func messages(_ query: MessageQuery) async throws -> MessagePage {
         try query.validate()
         return try await snapshots.read { connection in try MessageReader.messages(query, connection) }
+    }
+
+    /// Says what a message waits for, as ``MessageStore/waitReason(of:)`` says, in one snapshot that writers do not wait for.
+    public func waitReason(of sequence: SequenceNumber) async throws -> WaitReason {
+        let (time, locks) = (snapshots.time, snapshots.locks)
+        return try await snapshots.read { connection in try WaitReader.reason(of: sequence, connection, time, locks) }
     }
 
     /// Puts dead letters into groups, as ``MessageStore/deadGroups(_:)`` says, in one snapshot that writers do not wait for.
@@ -81,6 +90,12 @@ extension SQLReading {
 
 /// Groups, limits, and the store itself.
 extension SQLReading {
+    /// Counts what the store holds, as ``MessageStore/status(of:)`` says. Reads counters, and counts no rows but those of leases.
+    public func status(of queue: QueueName?) async throws -> StoreStatus {
+        let (time, locks) = (snapshots.time, snapshots.locks)
+        return try await snapshots.read { connection in try QueueReader.status(of: queue, connection, time, locks) }
+    }
+
     /// Reads groups, as ``MessageStore/groups(_:)`` says.
     public func groups(_ query: GroupQuery) async throws -> [GroupRecord] {
         try query.validate()

@@ -1,18 +1,6 @@
 public import PenstockCore
 
 extension SQLStore {
-    /// Says what a message waits for, as ``MessageStore/waitReason(of:)`` says, in one snapshot that writers do not wait for.
-    public func waitReason(of sequence: SequenceNumber) async throws -> WaitReason {
-        let (time, locks) = (core.time, core.locks)
-        return try await core.read { connection in try WaitReader.reason(of: sequence, connection, time, locks) }
-    }
-
-    /// Counts what the store holds, as ``MessageStore/status(of:)`` says. Reads counters, and counts no rows but those of leases.
-    public func status(of queue: QueueName?) async throws -> StoreStatus {
-        let (time, locks) = (core.time, core.locks)
-        return try await core.read { connection in try QueueReader.status(of: queue, connection, time, locks) }
-    }
-
     /// Which store this is, as ``MessageStore/storeID()`` says. Reads one row, and writes it the first time.
     public func storeID() async throws -> StoreID? {
         if let known = try await core.read({ try StoreIdentity.read($0) }) { return known }

@@ -64,7 +64,7 @@ public struct SQLStoreCore: Sendable {
         self.requireFlushes = requireFlushes
         self.giveBack = giveBack
         leaseHorizon = LeaseHorizon(by: time)
-        snapshots = Snapshots(time: time) { body in
+        snapshots = Snapshots(time: time, locks: locks) { body in
             try writer.refuseClosed()
             try await read(body)
         }
