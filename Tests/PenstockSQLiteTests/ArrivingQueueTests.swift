@@ -21,7 +21,7 @@ import Testing
         try await into.configure(.mail, .create(QueuePolicy(), ifAbsent: true))
         let from = try await open(source) {
             // Once the queues are there, and until they are open.
-            if try await into.core.read({ try $0.first(arriving, read: { _ in true }) }) == true {
+            if try await into.snapshots.read({ try $0.first(arriving, read: { _ in true }) }) == true {
                 try await meanwhile(into)
             }
         }

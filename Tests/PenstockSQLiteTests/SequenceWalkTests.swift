@@ -24,7 +24,7 @@ import Testing
         if !isFromFirst { expected.reverse() }
         let query = MessageQuery(
             states: Set(MessageState.allCases), end: isFromFirst ? .first : .last, limit: 4)
-        let (found, counts) = try await store.core.read { connection in
+        let (found, counts) = try await store.snapshots.read { connection in
             var walk = try SequenceWalk(query, QueueReader.ids(nil, connection), connection)
             var found: [Int64] = []
             var counts: [Int] = []

@@ -51,8 +51,8 @@ extension SQLStore {
     private func found(_ query: MessageQuery, thoughCancelled: Bool) async throws -> (
         found: [Int64], last: SequenceNumber?
     ) {
-        let read = { @Sendable [core] in
-            try await core.read { connection in try MessageReader.sequences(query, connection) }
+        let read = { @Sendable [snapshots] in
+            try await snapshots.read { connection in try MessageReader.sequences(query, connection) }
         }
         if thoughCancelled { return try await Task { try await read() }.value }
         try Task.checkCancellation()

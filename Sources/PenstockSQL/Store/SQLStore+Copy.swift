@@ -41,9 +41,9 @@ extension SQLStore {
         }
         try await refuseClashes(target, copy, sourceID)
         let (moveID, isMoved) = try await close(copy, targetID)
-        var arrival = try await target.core.read { try Arriving.find(moveID, $0) }
+        var arrival = try await target.snapshots.read { try Arriving.find(moveID, $0) }
         let withLog = arrival?.withLog ?? copy.withLog
-        let expected = try await core.read { try CopyCount.ofSource(withLog: withLog, $0) }
+        let expected = try await snapshots.read { try CopyCount.ofSource(withLog: withLog, $0) }
         if isMoved && arrival == nil {
             // It was being given up when the process ended, or the target is older than the move: nothing says that the messages are there.
             throw PenstockError(
@@ -70,21 +70,21 @@ extension SQLStore {
             throw Arriving.translated(error, copy)
         }
 
-        let found = try await target.core.read { try CopyCount.ofTarget(moveID, $0) }
+        let found = try await target.snapshots.read { try CopyCount.ofTarget(moveID, $0) }
         if let difference = expected.difference(from: found) {
             throw PenstockError(
                 .corrupt,
                 "\(copy.source) and \(copy.target) do not have the same: \(difference); open the source again with `penstock copy "
                     + "--cancel` and `--to`, look at it with `penstock doctor`, and copy it anew.")
         }
-        let opening = try await core.read { try Arriving.Opening($0) }
+        let opening = try await snapshots.read { try Arriving.Opening($0) }
         // The batches were not flushed, and the source is not to say that it was left for rows which are on no disk.
         try await target.core.writer.perform(durability: .powerLoss) {
             try Arriving.requireAll(moveID, at: place, opening, copy.target, in: $0)
         }
         // From here on a caller that cancels has to close the target before it opens the source.
         if !isMoved { try await markMoved(moveID) }
-        try await core.read { try Leaving.requireLeft(moveID, $0) }
+        try await snapshots.read { try Leaving.requireLeft(moveID, $0) }
         try await core.afterStep?()
         do {
             try await target.core.writer.perform(durability: .powerLoss, weight: 1 + opening.cascade.count) {
@@ -92,11 +92,11 @@ extension SQLStore {
             }
         } catch {
             // That it was cancelled says more than that the target has no such move.
-            try await core.read { try Leaving.requireLeft(moveID, $0) }
+            try await snapshots.read { try Leaving.requireLeft(moveID, $0) }
             throw Arriving.translated(error, copy)
         }
         // Somebody may have said that the target is lost.
-        try await core.read { try Leaving.requireLeft(moveID, $0) }
+        try await snapshots.read { try Leaving.requireLeft(moveID, $0) }
         return try await report(expected, offset: arrival.sequenceOffset, wasFinished: false)
     }
 
@@ -152,10 +152,10 @@ extension SQLStore {
     /// Refuses before the source is closed what would be refused behind that.
     private func refuseClashes(_ target: some SQLStore, _ copy: StoreCopy, _ sourceID: StoreID) async throws {
         let moveID = try await core.writer.perform(duringMove: .all) { $0.departure?.moveID }
-        if let moveID, try await target.core.read({ try Arriving.find(moveID, $0) }) != nil { return }
+        if let moveID, try await target.snapshots.read({ try Arriving.find(moveID, $0) }) != nil { return }
         try await forget(try await removeAbandoned(from: sourceID, besides: moveID, in: target), in: target)
-        let names = try await core.read { try CopiedNames($0) }
-        try await target.core.read { try names.refuseClashes(copy.target, $0) }
+        let names = try await snapshots.read { try CopiedNames($0) }
+        try await target.snapshots.read { try names.refuseClashes(copy.target, $0) }
     }
 
     /// Closes the source, once workers have nothing more.
@@ -212,7 +212,7 @@ extension SQLStore {
     private func begin(
         _ moveID: String, _ sourceID: StoreID, in target: some SQLStore, _ copy: StoreCopy
     ) async throws -> Arriving.Arrival {
-        let settings = try await core.read { try QueueSettings($0) }
+        let settings = try await snapshots.read { try QueueSettings($0) }
         let arrival = try await target.core.writer.perform(durability: .powerLoss, weight: 1 + settings.queues.count) {
             try Arriving.begin(moveID, from: sourceID, copy, settings, in: $0)
         }
@@ -229,7 +229,7 @@ extension SQLStore {
         var count = 0
         while true {
             try Task.checkCancellation()
-            let batch = try await core.read { [place] in
+            let batch = try await snapshots.read { [place] in
                 try Leaving.requireLeft(arrival.moveID, $0)
                 return try CopyBatch.read(from: place, withLog: arrival.withLog, $0)
             }
@@ -249,16 +249,19 @@ extension SQLStore {
     }
 
     private func report(_ count: CopyCount, offset: Int64, wasFinished: Bool) async throws -> CopyReport {
-        let setAside = try await core.read { try $0.first(LineInspection.countSetAside) { Int($0.integer(0)) } ?? 0 }
+        let setAside = try await snapshots.read {
+            try $0.first(LineInspection.countSetAside) { Int($0.integer(0)) } ?? 0
+        }
         return CopyReport(
             queues: count.report, sequenceOffset: offset, setAside: setAside, wasFinished: wasFinished)
     }
 
     /// Whether a move was finished in a target that still has one of the queues.
     private func isOpen(_ moveID: String, in target: some SQLStore) async throws -> Bool {
-        guard try await target.core.read({ try Arriving.find(moveID, $0) })?.isFinished == true else { return false }
-        let own = try await core.read { try Leaving.queues($0) }
-        return try await !target.core.read { try Leaving.queues($0) }.isDisjoint(with: own)
+        let arrival = try await target.snapshots.read { try Arriving.find(moveID, $0) }
+        guard arrival?.isFinished == true else { return false }
+        let own = try await snapshots.read { try Leaving.queues($0) }
+        return try await !target.snapshots.read { try Leaving.queues($0) }.isDisjoint(with: own)
     }
 
     /// Removes what came of moves that were cancelled in the source, or are being cancelled. Nobody could use it.
@@ -267,10 +270,10 @@ extension SQLStore {
     private func removeAbandoned(
         from sourceID: StoreID, besides moveID: String?, in target: some SQLStore
     ) async throws -> [String] {
-        let found = try await target.core.read { try Arriving.abandoned(from: sourceID, besides: moveID, $0) }
+        let found = try await target.snapshots.read { try Arriving.abandoned(from: sourceID, besides: moveID, $0) }
         for abandoned in found {
             try await target.core.writer.perform(durability: .powerLoss) { try Arriving.giveUp(abandoned, in: $0) }
-            for queue in try await target.core.read({ try Arriving.queues(of: abandoned, $0) }) {
+            for queue in try await target.snapshots.read({ try Arriving.queues(of: abandoned, $0) }) {
                 try await target.configure(queue, .delete(force: true))
             }
         }

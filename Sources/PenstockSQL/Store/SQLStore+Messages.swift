@@ -63,7 +63,7 @@ extension SQLStore {
         if extensions.isEmpty { return [] }
         for wanted in extensions { try wanted.validate() }
         guard extensions.contains(where: \.changesSomething) else {
-            return try await core.read { connection in
+            return try await snapshots.read { connection in
                 try extensions.map { try CancelRequests.standing(of: $0.lease, connection) }
             }
         }

@@ -3,7 +3,7 @@ public import PenstockCore
 extension SQLStore {
     /// Which store this is, as ``MessageStore/storeID()`` says. Reads one row, and writes it the first time.
     public func storeID() async throws -> StoreID? {
-        if let known = try await core.read({ try StoreIdentity.read($0) }) { return known }
+        if let known = try await snapshots.read({ try StoreIdentity.read($0) }) { return known }
         do {
             return try await core.writer.perform(durability: .powerLoss, duringMove: .all) {
                 try StoreIdentity.give(in: $0)
@@ -67,7 +67,7 @@ extension SQLStore {
         if let queue = request.queue {
             due = [queue]
         } else {
-            due = try await core.read { try Prunable.queues(for: request, at: now, $0) }
+            due = try await snapshots.read { try Prunable.queues(for: request, at: now, $0) }
         }
         let known = request.passesKept ? core.keptTasks.places(at: core.time.boot) : [:]
         // More than one transaction only when many tasks are passed over.

@@ -77,11 +77,6 @@ public struct SQLStoreCore: Sendable {
         return claims.last.withLock { $0.updateValue(last, forKey: bucket) } != last
     }
 
-    /// Runs `body` in a snapshot that writers do not wait for.
-    package func read<T: Sendable>(_ body: @escaping @Sendable (Connection) throws -> T) async throws -> T {
-        try await snapshots.read(body)
-    }
-
     /// Finishes what was begun, gives back what this process has leased, and ends the writer. The process is no worker any more then.
     ///
     /// - Parameters:
