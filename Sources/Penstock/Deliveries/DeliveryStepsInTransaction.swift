@@ -1,5 +1,6 @@
 public import GRDB
 internal import PenstockCore
+internal import PenstockSQL
 internal import PenstockSQLite
 
 extension Delivery {

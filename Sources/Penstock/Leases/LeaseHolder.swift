@@ -1,5 +1,6 @@
 internal import Logging
 internal import PenstockCore
+internal import PenstockSQL
 
 /// Settles and extends for all deliveries of one reader, or of one queue of a worker that has several.
 final class LeaseHolder: Sendable {

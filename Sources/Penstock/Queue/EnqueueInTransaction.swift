@@ -1,5 +1,6 @@
 public import GRDB
 public import PenstockCore
+internal import PenstockSQL
 internal import PenstockSQLite
 
 extension Queue {

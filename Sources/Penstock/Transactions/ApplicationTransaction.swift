@@ -1,22 +1,12 @@
 internal import GRDB
 package import PenstockCore
-internal import PenstockSQL
+package import PenstockSQL
 package import PenstockSQLite
 
-/// A transaction of the application's own, which calls of the store join.
-package protocol ApplicationTransaction {
+/// A transaction of the application's own, which the store joins.
+package protocol ApplicationTransaction: JoinableTransaction {
     /// The store that joins it.
     var storage: any MessageStore { get }
-
-    func enqueue(_ messages: [NewMessage], to queue: QueueName) throws -> [Receipt]
-    func settle(_ settlements: [Settlement]) throws -> [SettleResult]
-    func start(_ workflow: NewWorkflow) throws -> StartedWorkflow
-    func emit(_ event: NewEvent, to target: EventTarget) throws -> Bool
-    func record(_ step: StepName, result: [UInt8], on lease: Lease) throws -> StepRecord
-
-    /// What the transaction sees on record of a message.
-    func journal(of sequence: SequenceNumber) throws -> MessageJournal
-    func tasks(_ query: TaskQuery) throws -> [TaskRecord]
 
     /// Calls one of both when the transaction has ended. The first is told whether the lease is held then: a savepoint that was
     /// rolled back has taken its verdict with it, though the transaction came through.

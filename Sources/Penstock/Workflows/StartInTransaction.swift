@@ -1,5 +1,6 @@
 public import GRDB
 package import PenstockCore
+internal import PenstockSQL
 internal import PenstockSQLite
 
 extension PenstockStore {

@@ -11,7 +11,7 @@ public import PenstockSQL
 ///
 /// From the first call that concerns a queue to the end of the transaction it holds the store's writer lock: nobody else enqueues,
 /// claims or settles meanwhile. So these calls come last, and nothing slow after them.
-public final class PostgresTransaction: ApplicationTransaction, JoinableTransaction {
+public final class PostgresTransaction: ApplicationTransaction {
     package let storage: any MessageStore
     let core: SQLStoreCore
     private let sessions: Sessions

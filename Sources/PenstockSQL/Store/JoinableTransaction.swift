@@ -85,6 +85,7 @@ extension JoinableTransaction {
         }
     }
 
+    /// What the transaction sees on record of a message.
     package func journal(of sequence: SequenceNumber) throws -> MessageJournal {
         try read { try Journals.journal(of: sequence, $0) }
     }
