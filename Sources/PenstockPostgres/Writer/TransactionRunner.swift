@@ -63,15 +63,12 @@ final class TransactionRunner {
     /// Carries out the jobs that are in the line. Those that a read-only check answers are answered.
     private func carryOut() {
         connection.leaveSuperseded()
-        while let jobs = writer.takeCheckable() {
+        let hasJobs = writer.look { jobs in
             // Nobody looks where there is no connection: the transaction connects, and waits for that.
             if connection.session == nil { _ = try? connection.connected(until: .now) }
-            let left = jobs.isEmpty || hasSaidVerdicts ? jobs : jobs.filter { !isAnswered($0) }
-            writer.putBack(left)
-            if !left.isEmpty { break }
-            // A caller that has its answer may have asked for the next thing by now, which a look may answer as well.
-            if writer.count == 0 { return }
+            return hasSaidVerdicts ? jobs : jobs.filter { !isAnswered($0) }
         }
+        if !hasJobs { return }
         switch access?.enter() {
         case .nothingLeft: return
         case .answered(let receipts, let request, let isFlushed):

@@ -163,17 +163,24 @@ extension GroupWriter {
         }
     }
 
-    /// All jobs, if each of them may be answered by a read-only check; `nil` otherwise.
-    package func takeCheckable() -> [any Job]? {
-        state.withLock { state in
-            guard state.jobs.allSatisfy(\.canCheck) else { return nil }
-            defer { state.jobs = [] }
-            return state.jobs
+    /// Has all jobs looked at while each of them may be answered by a read-only check, also those that come meanwhile.
+    ///
+    /// - Parameter unanswered: answers jobs by reading, and gives back those that want a transaction.
+    /// - Returns: whether jobs are left.
+    package func look(_ unanswered: ([any Job]) -> [any Job]) -> Bool {
+        // A caller that has its answer may have asked for the next thing by now, which a look may answer as well.
+        while count > 0 {
+            let jobs = state.withLock { state -> [any Job]? in
+                guard state.jobs.allSatisfy(\.canCheck) else { return nil }
+                defer { state.jobs = [] }
+                return state.jobs
+            }
+            guard let jobs else { return true }
+            let left = unanswered(jobs)
+            state.withLock { $0.jobs.insert(contentsOf: left, at: 0) }
+            if !left.isEmpty { return true }
         }
-    }
-
-    package func putBack(_ jobs: [any Job]) {
-        if !jobs.isEmpty { state.withLock { $0.jobs.insert(contentsOf: jobs, at: 0) } }
+        return false
     }
 
     /// The jobs of the next transaction.

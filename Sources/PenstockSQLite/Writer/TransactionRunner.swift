@@ -79,13 +79,10 @@ final class TransactionRunner {
     /// Carries out the jobs that are in the line when this process may write. Those that a read-only check answers are
     /// answered.
     private func carryOut() -> Outcome {
-        while let jobs = writer.takeCheckable() {
-            let left = withConnection { connection in jobs.filter { !isAnswered($0, connection) } }
-            writer.putBack(left)
-            if !left.isEmpty { break }
-            // A caller that has its answer may have asked for the next thing by now, which a look may answer as well.
-            if writer.count == 0 { return Outcome() }
+        let hasJobs = writer.look { jobs in
+            withConnection { connection in jobs.filter { !isAnswered($0, connection) } }
         }
+        if !hasJobs { return Outcome() }
         switch writerAccess.enter() {
         case .nothingLeft: return Outcome()
         case .answered(let receipts, _, let isFlushed): return accept(receipts, isFlushed: isFlushed)
