@@ -151,14 +151,13 @@ final class LogBuffer: Sendable {
     func beginning(named name: CursorName) -> Waiter<LogBeginning> {
         let waiter = Waiter<LogBeginning>()
         writer.inTurn { [queue] in
-            do {
+            let beginning: Result<LogBeginning, any Error> = await .of {
                 let cursor = try await queue.storage.moveCursor(name, of: queue.name, .place(after: nil))
                 let page = try await queue.storage.log(LogQuery(queue: queue.name, .last(0)))
                 guard let cursor else { throw PenstockError(.storage, "The store gave no cursor '\(name)'.") }
-                waiter.answer(.success(LogBeginning(behind: cursor, page)))
-            } catch {
-                waiter.answer(.failure(error))
+                return LogBeginning(behind: cursor, page)
             }
+            waiter.answer(beginning)
         }
         return waiter
     }

@@ -87,13 +87,7 @@ final class LogWriter: Sendable {
         _ body: @escaping @Sendable () async throws -> Answer
     ) async throws -> Answer {
         try await withCheckedThrowingContinuation { continuation in
-            inTurn {
-                do {
-                    continuation.resume(returning: try await body())
-                } catch {
-                    continuation.resume(throwing: error)
-                }
-            }
+            inTurn { continuation.resume(with: await Result.of { try await body() }) }
         }
     }
 
@@ -129,16 +123,11 @@ final class LogWriter: Sendable {
     }
 
     private func write(_ appends: [LogStaging.Append]) async {
-        let outcome: Result<[Receipt], any Error>
-        do {
-            let messages = appends.map(\.message)
-            let receipts = try await handle.storage.append(
-                messages, to: name, unless: ending, durability: handle.durability)
-            handle.metrics(of: name).record(receipts, of: messages)
-            outcome = .success(receipts)
-        } catch {
-            outcome = .failure(error)
+        let messages = appends.map(\.message)
+        let outcome = await Result.of {
+            try await handle.storage.append(messages, to: name, unless: ending, durability: handle.durability)
         }
+        if case .success(let receipts) = outcome { handle.metrics(of: name).record(receipts, of: messages) }
         staging.withLock { $0.answered(appends) }
         for (index, append) in appends.enumerated() {
             append.answer(
