@@ -83,8 +83,8 @@ final class LogHub<Value: Sendable>: Sendable {
     /// - Returns: also what the caller must call next, outside of any lock.
     func join(at place: LogPlace?) -> (name: Machine.Name, begin: @Sendable () -> Void) {
         state.withLock { state in
-            let (name, actions) = state.machine.join(at: place)
-            guard case .start(let run)? = actions.first else { return (name, {}) }
+            let (name, begun) = state.machine.join(at: place)
+            guard let run = begun else { return (name, {}) }
             let (before, old, inflow) = (state.task, state.inflow, source?())
             state.inflow = inflow
             // Inside the lock, so that a thread that stops it next finds the task.
@@ -156,7 +156,6 @@ final class LogHub<Value: Sendable>: Sendable {
         }
         for action in actions {
             switch action {
-            case .start: break
             case .stop:
                 task?.cancel()
                 inflow?.cancel()

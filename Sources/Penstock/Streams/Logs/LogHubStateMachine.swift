@@ -14,8 +14,6 @@ struct LogHubStateMachine<Value: Sendable, Consumer: Sendable>: Sendable {
 
     /// What the caller is to do.
     enum Action: Sendable {
-        /// Begin a run: feed the log, and read it.
-        case start(Run)
         /// Stop reading: nobody is left.
         case stop
         case give(ArraySlice<Item>, to: Consumer)
@@ -59,14 +57,16 @@ struct LogHubStateMachine<Value: Sendable, Consumer: Sendable>: Sendable {
     var subscriberCount: Int { subscribers.count }
 
     /// A subscriber comes that has read the log up to `place`; `nil`: that is not known yet.
-    mutating func join(at place: LogPlace?) -> (name: Name, actions: [Action]) {
+    ///
+    /// - Returns: also the run that is to begin with it, which feeds the log and reads it.
+    mutating func join(at place: LogPlace?) -> (name: Name, begun: Run?) {
         namesGiven += 1
         subscribers.insert(namesGiven)
         if tail == nil, let place { tail = LogTail(at: place) }
-        guard running == nil, !keepsTail, completion == nil else { return (namesGiven, []) }
+        guard running == nil, !keepsTail, completion == nil else { return (namesGiven, nil) }
         runsBegun += 1
         running = runsBegun
-        return (namesGiven, [.start(runsBegun)])
+        return (namesGiven, runsBegun)
     }
 
     /// The log is read on from `place`, unless a subscriber has said from where.
