@@ -83,7 +83,7 @@ import Testing
         try await time.waitForSleepers(count: 10)
         time.advance(by: .seconds(1))
         for task in late {
-            await #expect(throws: ReadingPlaces.TimeIsUp.self) { try await task.value }
+            await #expect(throws: DeadlinePassed.self) { try await task.value }
         }
         #expect(places.waitingCount == 0)
         let next = Task { try await read() }

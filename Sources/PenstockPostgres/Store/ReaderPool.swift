@@ -49,7 +49,7 @@ final class ReaderPool: Sendable {
         let patience = away == nil ? sessions.busyMax : awayMax
         do {
             try await places.run(within: patience) { [self] in try read(body, until: end) }
-        } catch is ReadingPlaces.TimeIsUp {
+        } catch is DeadlinePassed {
             throw away.map { ServerFailures.translated($0, sessions.address) }
                 ?? PenstockError(
                     .busy, "\(sessions.address.description) does not answer those who read; make the call again.")

@@ -63,7 +63,7 @@ final class TransactionPool: Sendable {
         }
         do {
             return try await transaction.value
-        } catch is ReadingPlaces.TimeIsUp {
+        } catch is DeadlinePassed {
             throw PenstockError(
                 .busy, "\(Self.countMax) other transactions of this process did not end in time; make the call again.")
         }

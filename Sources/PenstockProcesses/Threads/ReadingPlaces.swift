@@ -4,9 +4,6 @@ import Synchronization
 /// Bounds how many readings of a store run at once, or transactions of an application, each on a thread of its own. Further ones wait as
 /// tasks, in the order in which they came: a program may begin thousands, and threads are what the system has few of.
 package final class ReadingPlaces: Sendable {
-    /// Thrown to a reading that had no place in time.
-    package struct TimeIsUp: Error {}
-
     private struct State {
         var freeCount: Int
         /// Those that wait, by their numbers.
@@ -41,7 +38,7 @@ package final class ReadingPlaces: Sendable {
     /// Runs `body`, which may block, on a thread of its own once there is a place.
     ///
     /// - Parameter patience: how long it may wait for that; `nil`: as long as the others take.
-    /// - Throws: what `body` throws; ``TimeIsUp``; `CancellationError` when the task is cancelled before it begins; `storage` when the
+    /// - Throws: what `body` throws; `DeadlinePassed`; `CancellationError` when the task is cancelled before it begins; `storage` when the
     ///   system makes no thread.
     package func run<Answer: Sendable>(
         within patience: Duration? = nil, _ body: @escaping @Sendable () throws -> Answer
@@ -66,25 +63,12 @@ package final class ReadingPlaces: Sendable {
         }
         guard let turn else { return }
         do {
-            try await wait(for: turn.waiter, within: patience)
+            try await within(patience.map { time.boot + $0 }, time) { try await turn.waiter.wait() }
         } catch {
             // One that is not among those who wait any more was given the place just then.
             let hasPlace = state.withLock { $0.waiting.removeValue(forKey: turn.number) == nil }
             if hasPlace { leave() }
             throw error
-        }
-    }
-
-    private func wait(for turn: Waiter<Void>, within patience: Duration?) async throws {
-        guard let patience else { return try await turn.wait() }
-        try await withThrowingTaskGroup(of: Void.self) { group in
-            group.addTask { try await turn.wait() }
-            group.addTask { [time] in
-                try await time.sleep(for: patience)
-                throw TimeIsUp()
-            }
-            defer { group.cancelAll() }
-            try await group.next()
         }
     }
 

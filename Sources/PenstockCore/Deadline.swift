@@ -1,12 +1,12 @@
-internal import PenstockCore
-
 /// The time that a caller gave is over.
-struct DeadlinePassed: Error {}
+package struct DeadlinePassed: Error {
+    package init() {}
+}
 
 /// Waits, but not beyond `deadline`.
 ///
 /// - Throws: ``DeadlinePassed``; what `wait` throws.
-func within(
+package func within(
     _ deadline: BootTime?, _ time: any TimeSource, _ wait: @escaping @Sendable () async throws -> Void
 ) async throws {
     guard let deadline else { return try await wait() }
@@ -23,7 +23,7 @@ func within(
 /// Returns when the first of `waits` is done or throws, and the others have ended by cancellation.
 ///
 /// - Throws: what the first one threw; `CancellationError` when the task is cancelled.
-func firstOf(_ waits: [@Sendable () async throws -> Void]) async throws {
+package func firstOf(_ waits: [@Sendable () async throws -> Void]) async throws {
     try await withThrowingTaskGroup(of: Void.self) { group in
         for wait in waits { group.addTask { try await wait() } }
         defer { group.cancelAll() }
