@@ -5,7 +5,6 @@ struct Tasks {
     let tasks: [NewTask]
     let durability: Durability
     let transaction: Transaction
-    private let accounts: [QueueName: QueueAccount]
     /// Whether one of the tasks was dropped as it came, or another message for it.
     private(set) var hasDropped = false
 
@@ -16,24 +15,20 @@ struct Tasks {
         self.tasks = tasks
         self.durability = durability
         self.transaction = transaction
-        var accounts: [QueueName: QueueAccount] = [:]
         var rootCounts: [QueueName: Int] = [:]
         for task in tasks {
-            if accounts[task.queue] == nil {
-                let account = try transaction.account(of: task.queue)
-                try account.refuseDeleting(in: transaction)
-                accounts[task.queue] = account
-            }
-            if let account = accounts[task.queue] { try GroupKey.refuse([task.message], task.queue, account.policy) }
+            let account = try transaction.account(of: task.queue)
+            try account.refuseDeleting(in: transaction)
+            try GroupKey.refuse([task.message], task.queue, account.policy)
             if task.dependencies.isEmpty { rootCounts[task.queue, default: 0] += 1 }
         }
         // In all queues first: what has waited for such a message may come into another one.
         for (queue, count) in rootCounts.sorted(by: { $0.key < $1.key }) {
-            if let account = accounts[queue] { try Expiring.makeRoom(for: count, account, in: transaction) }
+            try Expiring.makeRoom(for: count, transaction.account(of: queue), in: transaction)
         }
         for (queue, count) in rootCounts {
-            guard let account = accounts[queue], let capacity = account.policy.capacity,
-                capacity.whenFull == .fail || capacity.whenFull == .wait
+            let account = try transaction.account(of: queue)
+            guard let capacity = account.policy.capacity, capacity.whenFull == .fail || capacity.whenFull == .wait
             else { continue }
             if try !account.hasRoom(for: count, transaction.connection) {
                 let advice =
@@ -45,7 +40,6 @@ struct Tasks {
                         + "\(capacity.count); \(advice). Nothing was enqueued.")
             }
         }
-        self.accounts = accounts
     }
 
     /// Writes the messages into the log, in the order of the tasks. Neighbours of one queue go together.
@@ -54,7 +48,8 @@ struct Tasks {
     func writeLog() throws -> [Int64] {
         var sequences: [Int64] = []
         var rest = tasks[...]
-        while let queue = rest.first?.queue, let account = accounts[queue] {
+        while let queue = rest.first?.queue {
+            let account = try transaction.account(of: queue)
             let run = rest.prefix { $0.queue == queue }
             sequences += try LogRows.write(run.map(\.message), account, in: transaction)
             account.change.enqueuedTotal += Int64(run.count)
@@ -77,11 +72,10 @@ struct Tasks {
         receipts.reserveCapacity(tasks.count)
         for (task, sequence) in zip(tasks, sequences) {
             receipts.append(Receipt(sequence: SequenceNumber(sequence), state: .pending, durability: durability))
-            if !task.dependencies.isEmpty { accounts[task.queue]?.change.count(.pending, 1) }
+            if !task.dependencies.isEmpty { try transaction.account(of: task.queue).change.count(.pending, 1) }
         }
         for (index, task) in tasks.enumerated() where task.dependencies.isEmpty {
-            guard let entry = entry(task, sequences[index]) else { continue }
-            try accept(task.message, entry, &receipts[index])
+            try accept(task.message, entry(task, sequences[index]), &receipts[index])
         }
         return receipts
     }
@@ -97,18 +91,17 @@ struct Tasks {
         } catch  where error.isContradiction {
             // A row of one of them is there already. Each by itself finds out which.
             for (task, sequence) in zip(tasks, sequences) where !task.dependencies.isEmpty {
-                guard let entry = entry(task, sequence) else { continue }
-                try Line.insert(entry, Lifecycle.Outcome(state: .pending, attempt: 0, forgiven: 0), in: transaction)
+                let place = Lifecycle.Outcome(state: .pending, attempt: 0, forgiven: 0)
+                try Line.insert(entry(task, sequence), place, in: transaction)
             }
         }
     }
 
-    private func entry(_ task: NewTask, _ sequence: Int64) -> LineEntry? {
-        accounts[task.queue].map { account in
-            LineEntry(
-                sequence: sequence, account: account, state: .pending, priority: Int64(task.message.priority),
-                attempt: 0, forgiven: 0, marks: Marks(of: task.message).union(.task))
-        }
+    private func entry(_ task: NewTask, _ sequence: Int64) throws -> LineEntry {
+        LineEntry(
+            sequence: sequence, account: try transaction.account(of: task.queue), state: .pending,
+            priority: Int64(task.message.priority), attempt: 0, forgiven: 0,
+            marks: Marks(of: task.message).union(.task))
     }
 
     /// Puts a task that waits for none in line, as a message that is enqueued.
