@@ -25,9 +25,8 @@ extension Claiming {
     /// A number before which no scheduled message of a queue is due that has some that are: the lowest of theirs, or a lower one where
     /// that is behind many that are not due. Most come to be due in the order of their numbers, or many at one moment.
     static func firstDueNumber(of id: Int64, in transaction: Transaction) throws -> Int64 {
-        try transaction.connection.first(
-            readFirstDue, .integer(id), .integer(transaction.now.microseconds), .integer(Int64(dueLookMax))
-        ) { $0.integer(0) } ?? 0
+        try transaction.connection.integer(
+            readFirstDue, .integer(id), .integer(transaction.now.microseconds), .integer(Int64(dueLookMax))) ?? 0
     }
 
     /// The messages that are next in line, with their payloads. Rows that contradict the rest are set aside on the way.
@@ -62,9 +61,8 @@ extension Claiming {
         _ account: QueueAccount, _ messages: [ClaimedMessage], in transaction: Transaction
     ) throws {
         if !messages.isEmpty || account.change != DepthChange() {
-            account.change.noneIsReady()
-            account.change.ready = Int64(messages.count)
-        } else if try account.saysReady(transaction.connection) {
+            account.change.readyIs(messages.count)
+        } else if try account.readyCount(transaction.connection) != 0 {
             account.mustRecount()
         }
     }

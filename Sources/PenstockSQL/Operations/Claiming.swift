@@ -9,13 +9,13 @@ enum Claiming {
 
     /// Says what a claim is about to read where nothing special is in its way.
     static func prefetch(
-        _ request: ClaimRequest, limit: Int, worker: WorkerIdentity, _ connection: Connection, _ policies: PolicyCache
+        _ request: ClaimRequest, worker: WorkerIdentity, _ connection: Connection, _ policies: PolicyCache
     ) throws {
         guard let id = policies.unlimitedQueue(request.queue) else { return }
         try Cascade.prefetch(connection)
         try ExpiryRows.prefetchFirst(of: id, connection)
         try connection.prefetch(firstDue, .integer(id))
-        try prefetchReady(of: id, limit: limit, trusting: policies.trustsLineStart(of: id), connection)
+        try prefetchReady(of: id, limit: request.limit, trusting: policies.trustsLineStart(of: id), connection)
         if request.remoteWorker == nil { try worker.prefetch(connection) }
     }
 

@@ -94,9 +94,7 @@ package enum Events {
 
     private static func write(_ event: NewEvent, _ place: Place, in transaction: Transaction) throws {
         let connection = transaction.connection
-        let count = try connection.first(countOf, .integer(place.workflowID), .integer(place.sequence)) {
-            $0.integer(0)
-        }
+        let count = try connection.integer(countOf, .integer(place.workflowID), .integer(place.sequence))
         try NewEvent.validate(count: Int((count ?? 0).clamped(to: StoredRange.counts)) + 1)
         try event.payload.withUnsafeBytes { bytes in
             try connection.run(insert) { row in

@@ -232,7 +232,7 @@ private struct Step: Sendable {
         case .settle(let settlements): try Settling.prefetch(settlements, connection)
         case .claim(let request):
             if isLeft { break }
-            try Claiming.prefetch(request, limit: request.limit, worker: worker, connection, policies)
+            try Claiming.prefetch(request, worker: worker, connection, policies)
         }
     }
 

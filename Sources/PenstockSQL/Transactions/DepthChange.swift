@@ -23,9 +23,9 @@ struct DepthChange: Equatable {
     /// What is added to the latencies.
     var latency = QueueLatency()
 
-    /// Notes that no ready message is left. So a depth that was wrong is right again whenever a queue runs empty.
-    mutating func noneIsReady() {
-        ready = 0
+    /// Notes how many messages are ready. So a depth that was wrong is right again whenever a queue runs empty.
+    mutating func readyIs(_ count: Int) {
+        ready = Int64(count)
         isReadyKnown = true
     }
 

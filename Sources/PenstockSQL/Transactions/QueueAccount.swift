@@ -103,10 +103,6 @@ package final class QueueAccount {
 
     private static let noRow = KnownDepth.Waiting(scheduled: -1, ready: -1, blocked: -1)
 
-    package func saysReady(_ connection: Connection) throws -> Bool {
-        try readWaiting(connection).ready != 0
-    }
-
     /// From where on messages may be ready; `nil`: from where the row says, which this transaction has not changed.
     func lineStart(trusting trusts: Bool, _ connection: Connection) throws -> LinePlace? {
         if !trusts { return .first }
