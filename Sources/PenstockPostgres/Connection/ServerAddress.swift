@@ -12,6 +12,8 @@ import PenstockCore
 struct ServerAddress: Sendable {
     /// The schema's name.
     let schema: String
+    /// Where the store's statements look for names, in SQL.
+    var searchPath: String { "\(ServerConnection.quoted(name: schema)), pg_temp" }
     /// What people are told: no password, and no parameters.
     let description: String
     /// Where it may be, if that is more than one place.

@@ -194,16 +194,12 @@ final class ServerConnection {
     /// The notifications that have come.
     ///
     /// - Parameter reads: whether to look for more than what has come with answers.
-    func notifications(reads: Bool) -> [(channel: String, payload: String, isOwn: Bool)] {
+    func notifications(reads: Bool) -> [(payload: String, isOwn: Bool)] {
         if reads { PQconsumeInput(connection) }
-        var found: [(String, String, Bool)] = []
+        var found: [(String, Bool)] = []
         while let notify = PQnotifies(connection) {
             defer { PQfreemem(notify) }
-            found.append(
-                (
-                    String(cString: notify.pointee.relname), String(cString: notify.pointee.extra),
-                    notify.pointee.be_pid == PQbackendPID(connection)
-                ))
+            found.append((String(cString: notify.pointee.extra), notify.pointee.be_pid == PQbackendPID(connection)))
         }
         return found
     }

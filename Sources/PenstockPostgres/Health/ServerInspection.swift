@@ -21,15 +21,13 @@ struct ServerInspection {
     private func rows(_ sql: String) throws -> [PostgresRow] { try server.run(sql).rows }
 
     private func inspectSettings(_ report: inout HealthReport) throws {
-        for name in ["fsync", "full_page_writes"] {
-            guard try rows("SELECT current_setting('\(name)') AS value")[0].text("value") == "off" else { continue }
+        for name in ["fsync", "full_page_writes"] where try isOff(name) {
             report.add(
                 .unsafeServer, .error,
                 "The server runs with \(name) = off, so a crash of its machine may leave the database damaged, whatever a receipt says; "
                     + "set it to on.")
         }
-        for name in ["autovacuum", "track_counts"] {
-            guard try rows("SELECT current_setting('\(name)') AS value")[0].text("value") == "off" else { continue }
+        for name in ["autovacuum", "track_counts"] where try isOff(name) {
             report.add(
                 .noVacuum, .error,
                 "The server runs with \(name) = off, so nobody removes what each claim leaves behind, and the tables grow; "
@@ -47,6 +45,10 @@ struct ServerInspection {
                 "Nobody vacuums \(name): autovacuum_enabled is false there; `ALTER TABLE \(name) RESET (autovacuum_enabled)`."
             )
         }
+    }
+
+    private func isOff(_ setting: String) throws -> Bool {
+        try rows("SELECT current_setting('\(setting)') AS value")[0].text("value") == "off"
     }
 
     /// What `powerLoss` says is that a message is on the disk, and where the server waits for standbys, on theirs.

@@ -89,7 +89,7 @@ final class Sessions: Sendable {
     /// empty, or a hundred times as long, would read all of the log for one claim. Rows that the server hides from a role would be missing
     /// without a word, so it says that it would hide some.
     static func settings(_ address: ServerAddress) -> [(name: String, value: String)] {
-        [("search_path", "\(ServerConnection.quoted(name: address.schema)), pg_temp"), ("row_security", "off")]
+        [("search_path", address.searchPath), ("row_security", "off")]
             + ["seqscan", "bitmapscan", "hashjoin", "mergejoin", "material"].map { ("enable_\($0)", "off") }
     }
 

@@ -162,9 +162,7 @@ public final class PostgresTransaction: ApplicationTransaction {
             )
         }
         isOver = true
-        try server.run(
-            "SET LOCAL search_path = \(ServerConnection.quoted(name: sessions.address.schema)), pg_temp; "
-                + "SELECT penstock_write_lock()")
+        try server.run("SET LOCAL search_path = \(sessions.address.searchPath); SELECT penstock_write_lock()")
         held = Set(try whenOver.map(\.lease).filter { try Settling.isHeld($0, connection) })
     }
 

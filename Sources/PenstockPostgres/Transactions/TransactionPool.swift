@@ -175,7 +175,7 @@ final class TransactionPool: Sendable {
         try often(until: end) {
             let session = try connected(until: end)
             // The old connection's transaction may still be about to commit; it holds the lock until it has.
-            try session.server.run("BEGIN; \(self.searchPath); SELECT penstock_write_lock()")
+            try session.server.run("\(begin); SELECT penstock_write_lock()")
             let isThere = try mark.isThere(session.server)
             try session.server.run("COMMIT")
             return (session, isThere)
@@ -195,7 +195,7 @@ final class TransactionPool: Sendable {
                     session.server.deadline = end + Self.grace
                     // Another server, or the same after a crash, may not have it.
                     if isNew {
-                        try session.server.run("BEGIN; \(self.searchPath)")
+                        try session.server.run(begin)
                         let isThere = try mark.isThere(session.server)
                         try session.server.run("COMMIT")
                         if !isThere { throw ServerFailures.unknown(self.sessions.address, nil) }
@@ -236,9 +236,8 @@ final class TransactionPool: Sendable {
         }
     }
 
-    private var searchPath: String {
-        "SET LOCAL search_path = \(ServerConnection.quoted(name: sessions.address.schema)), pg_temp"
-    }
+    /// Begins a transaction of the store's own.
+    private var begin: String { "BEGIN; SET LOCAL search_path = \(sessions.address.searchPath)" }
 
     // MARK: Connections
 
