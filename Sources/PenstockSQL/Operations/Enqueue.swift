@@ -77,7 +77,7 @@ package enum Enqueue {
             blocked = try GroupedBatch.place(messages, areReady, sequences, in: transaction)
         } else {
             try transaction.connection.run(
-                !hasKeys && !expires ? insertReady : insertReadyWithMarks, .integer(sequences.lowerBound),
+                !hasKeys && !expires ? insertPlain : insertMarked, .integer(sequences.lowerBound),
                 .integer(sequences.upperBound))
         }
         if expires { try ExpiryRows.insert(sequences, transaction.connection) }
@@ -99,20 +99,18 @@ package enum Enqueue {
         }
     }
 
-    private static let insertReady = Query(
-        """
-        INSERT INTO penstock_ready (queue_id, priority, turn, sequence, attempt, forgiven, marks)
-        SELECT queue_id, priority, turn, sequence, 0, 0, 0 FROM penstock_log WHERE sequence BETWEEN ?1 AND ?2
-        """)
+    /// Puts messages in line that are in the log and ready.
+    static func insertReady(marks: String = Marks.acceptedSQL, where condition: String) -> Query {
+        Query(
+            """
+            INSERT INTO penstock_ready (queue_id, priority, turn, sequence, attempt, forgiven, marks)
+            SELECT queue_id, priority, turn, sequence, 0, 0, \(marks) FROM penstock_log WHERE \(condition)
+            """)
+    }
 
+    private static let insertPlain = insertReady(marks: "0", where: "sequence BETWEEN ?1 AND ?2")
     // A group that shares a queue fairly needs no permits.
-    private static let insertReadyWithMarks = Query(
-        """
-        INSERT INTO penstock_ready (queue_id, priority, turn, sequence, attempt, forgiven, marks)
-        SELECT queue_id, priority, turn, sequence, 0, 0,
-            \(Marks.expirySQL) + \(Marks.groupSQL)
-        FROM penstock_log WHERE sequence BETWEEN ?1 AND ?2
-        """)
+    private static let insertMarked = insertReady(where: "sequence BETWEEN ?1 AND ?2")
 
     /// Accepts one message.
     ///

@@ -48,18 +48,8 @@ enum GroupedBatch {
     }
 
     private static let isListed = "sequence IN (SELECT value FROM json_each(?1))"
-    private static let marks = "\(Marks.group.rawValue) + \(Marks.expirySQL)"
-    private static let insertOthers = Query(
-        """
-        INSERT INTO penstock_ready (queue_id, priority, turn, sequence, attempt, forgiven, marks)
-        SELECT queue_id, priority, turn, sequence, 0, 0, \(Marks.expirySQL) FROM penstock_log
-        WHERE sequence BETWEEN ?1 AND ?2 AND group_key IS NULL
-        """)
-    private static let insertReady = Query(
-        """
-        INSERT INTO penstock_ready (queue_id, priority, turn, sequence, attempt, forgiven, marks)
-        SELECT queue_id, priority, turn, sequence, 0, 0, \(marks) FROM penstock_log WHERE \(isListed)
-        """)
+    private static let insertOthers = Enqueue.insertReady(where: "sequence BETWEEN ?1 AND ?2 AND group_key IS NULL")
+    private static let insertReady = Enqueue.insertReady(where: isListed)
     private static let insertPermits = Query(
         """
         INSERT OR IGNORE INTO penstock_permit (queue_id, group_key, sequence)
@@ -68,6 +58,6 @@ enum GroupedBatch {
     private static let insertBlocked = Query(
         """
         INSERT INTO penstock_blocked (queue_id, group_key, priority, sequence, attempt, forgiven, marks)
-        SELECT queue_id, group_key, priority, sequence, 0, 0, \(marks) FROM penstock_log WHERE \(isListed)
+        SELECT queue_id, group_key, priority, sequence, 0, 0, \(Marks.acceptedSQL) FROM penstock_log WHERE \(isListed)
         """)
 }

@@ -34,11 +34,11 @@ package struct Marks: OptionSet {
     /// What a message has only while it is leased.
     package static let ofLease: Marks = [.cancelRequested, .hasProgress]
 
-    /// ``expiry`` of a row of the log that is accepted, as SQL.
-    package static let expirySQL = "CASE WHEN expires_at IS NULL THEN 0 ELSE \(expiry.rawValue) END"
-
-    /// ``group`` of a row of the log that has a key, as SQL.
-    static let groupSQL = "CASE WHEN group_key IS NULL THEN 0 ELSE \(group.rawValue) END"
+    /// ``expiry`` and ``group`` of a row of the log that is accepted, as SQL.
+    static let acceptedSQL = """
+        CASE WHEN expires_at IS NULL THEN 0 ELSE \(expiry.rawValue) END
+            + CASE WHEN group_key IS NULL THEN 0 ELSE \(group.rawValue) END
+        """
 
     /// Those of a message as it is accepted.
     package init(of message: NewMessage) {

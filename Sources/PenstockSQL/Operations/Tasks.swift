@@ -154,9 +154,7 @@ struct Tasks {
     private static let insertPending = Query(
         """
         INSERT INTO penstock_pending (queue_id, sequence, priority, attempt, forgiven, marks)
-        SELECT queue_id, sequence, priority, 0, 0,
-            \(Marks.task.rawValue) + \(Marks.groupSQL) + \(Marks.expirySQL)
-        FROM penstock_log
+        SELECT queue_id, sequence, priority, 0, 0, \(Marks.task.rawValue) + \(Marks.acceptedSQL) FROM penstock_log
         WHERE sequence IN (SELECT value FROM json_each(?1))
         """)
 }
