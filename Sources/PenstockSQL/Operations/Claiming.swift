@@ -131,9 +131,7 @@ enum Claiming {
             return (entry: entry, due: Timestamp(microseconds: row.integer(5)))
         }
         for (entry, due) in due {
-            let ready = Lifecycle.Outcome(
-                state: .ready, due: due, attempt: Int(entry.attempt), forgiven: Int(entry.forgiven))
-            try Line.move(entry, to: ready, in: transaction)
+            try Line.move(entry, to: entry.outcome(.ready, due: due), in: transaction)
         }
         return Set(due.map(\.entry.sequence))
     }

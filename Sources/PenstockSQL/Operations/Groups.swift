@@ -160,7 +160,7 @@ enum Groups {
         try Line.remove(entry, in: transaction)
         _ = try Permits.take(from: entry.sequence, group, transaction.connection)
         var entry = entry
-        if group.isInOrder, try isBegun(entry.sequence, outcome(.blocked, entry), transaction) {
+        if group.isInOrder, try isBegun(entry.sequence, entry.outcome(.blocked), transaction) {
             entry.marks.insert(.goesFirst)
         }
         try place(entry, .blocked, in: transaction)
@@ -177,13 +177,9 @@ enum Groups {
         }
     }
 
-    private static func outcome(_ state: MessageState, _ entry: LineEntry) -> Lifecycle.Outcome {
-        Lifecycle.Outcome(state: state, attempt: Int(entry.attempt), forgiven: Int(entry.forgiven))
-    }
-
     private static func place(_ entry: LineEntry, _ state: MessageState, in transaction: Transaction) throws {
         entry.account.change.count(entry.state, -1)
-        let outcome = outcome(state, entry)
+        let outcome = entry.outcome(state)
         try Turns.leave(entry, outcome, in: transaction)
         try Line.insert(entry, outcome, in: transaction)
         entry.account.change.count(state, 1)

@@ -273,6 +273,11 @@ package struct LineEntry {
     /// Whether it waits for other messages, or was cancelled as it waited in vain: a redrive of those brings it back.
     package var waitsForOthers: Bool { state == .pending || state == .cancelled && reason == .parentFailed }
 
+    /// That it goes to `state`, and no attempt is counted.
+    func outcome(_ state: MessageState, due: Timestamp? = nil) -> Lifecycle.Outcome {
+        Lifecycle.Outcome(state: state, due: due, attempt: Int(attempt), forgiven: Int(forgiven))
+    }
+
     package struct HeldLease {
         var token: Int64
         var workerID: Int64

@@ -62,7 +62,7 @@ package enum Settling {
         let outcome: Lifecycle.Outcome?
         if case .done = settlement.verdict {
             // What `Lifecycle` says of `done` depends on nothing that would have to be read first.
-            outcome = Lifecycle.Outcome(state: .done, attempt: Int(entry.attempt), forgiven: Int(entry.forgiven))
+            outcome = entry.outcome(.done)
         } else if case .suspend(let until, let event?) = settlement.verdict {
             outcome = try Events.suspend(&entry, until: until, awaiting: event, in: transaction)
         } else {
