@@ -122,35 +122,30 @@ enum Pruning {
     ) throws -> [LineEntry] {
         let connection = transaction.connection
         let id = Value.integer(account.id)
-        let most = Value.integer(Int64(limit))
-        var first: [LineEntry] = []
-        var found: [Int64: LineEntry] = [:]
-        func add(_ entries: [LineEntry]) {
-            for entry in entries { found[entry.sequence] = entry }
+        func read(_ row: PreparedStatement) -> LineEntry {
+            LineEntry(ended: row.integer(0), row.text(1).flatMap(MessageState.init) ?? .done, account)
         }
-        func entry(_ row: PreparedStatement) -> LineEntry {
-            LineEntry(
-                sequence: row.integer(0), account: account, state: row.text(1).flatMap(MessageState.init) ?? .done,
-                priority: 0, attempt: 0, forgiven: 0, marks: [])
-        }
+        var found: [LineEntry] = []
         if let count = retention.count {
             let excess = try keptCount(account, in: transaction) - Int64(count)
             if excess > 0 {
-                first = try connection.all(selectFirst, id, .integer(min(excess, Int64(limit))), read: entry)
+                found = try connection.all(selectFirst, id, .integer(min(excess, Int64(limit))), read: read)
             }
         }
         // Of one kind they are in order: the way of each append to a log that is full.
-        if retention.age == nil, retention.deadAge == nil { return first }
-        for entry in first { found[entry.sequence] = entry }
-        if let age = retention.age {
+        if retention.age == nil, retention.deadAge == nil { return found }
+        for (age, query) in [(retention.age, selectEnded), (retention.deadAge, selectDied)] {
+            guard let age else { continue }
             let moment = (transaction.now - age).microseconds
-            add(try connection.all(selectEnded, id, .integer(moment), most, read: entry))
+            found += try connection.all(query, id, .integer(moment), .integer(Int64(limit)), read: read)
         }
-        if let age = retention.deadAge {
-            let moment = (transaction.now - age).microseconds
-            add(try connection.all(selectDied, id, .integer(moment), most, read: entry))
-        }
-        return Array(found.values.sorted { $0.sequence < $1.sequence }.prefix(limit))
+        return together(found, limit: limit)
+    }
+
+    /// Up to `limit` messages of those that were found, some of them more than once, in order.
+    static func together(_ found: [LineEntry], limit: Int) -> [LineEntry] {
+        let each = Dictionary(found.map { ($0.sequence, $0) }) { first, _ in first }
+        return Array(each.values.sorted { $0.sequence < $1.sequence }.prefix(limit))
     }
 
     private static let readKept = Query("SELECT kept FROM penstock_depth WHERE queue_id = ?1")
@@ -171,5 +166,13 @@ enum Pruning {
         """)
     private static let deleteOutcomes = MessageSetQuery {
         "DELETE FROM penstock_outcome WHERE queue_id = ?3 AND sequence \($0)"
+    }
+}
+
+extension LineEntry {
+    /// One that is to be forgotten, of which nothing counts but how it has ended.
+    init(ended sequence: Int64, _ state: MessageState, _ account: QueueAccount) {
+        self.init(
+            sequence: sequence, account: account, state: state, priority: 0, attempt: 0, forgiven: 0, marks: [])
     }
 }

@@ -104,26 +104,23 @@ struct RetentionLook {
     mutating func outlived(
         _ account: QueueAccount, _ retention: Retention, limit: Int, in transaction: Transaction
     ) throws -> [LineEntry] {
-        var found: [Int64: LineEntry] = [:]
-        func add(_ entries: [LineEntry]) {
-            for entry in entries { found[entry.sequence] = entry }
-        }
+        var found: [LineEntry] = []
         if let count = retention.count {
             let excess = try Pruning.keptCount(account, in: transaction) - Int64(count) - place.passedCount
             let (entries, passedCount) = try search(
                 Self.selectFirst, \.first, account, moment: 0, rowsMax: excess, limit: limit, in: transaction)
             place.passedCount += passedCount
-            add(entries)
+            found += entries
         }
         for (age, query, mark) in [
             (retention.age, Self.selectEnded, \Place.ended), (retention.deadAge, Self.selectDied, \Place.died),
         ] {
             guard let age else { continue }
             let moment = (transaction.now - age).microseconds
-            add(
-                try search(query, mark, account, moment: moment, rowsMax: .max, limit: limit, in: transaction).found)
+            found += try search(query, mark, account, moment: moment, rowsMax: .max, limit: limit, in: transaction)
+                .found
         }
-        return Array(found.values.sorted { $0.sequence < $1.sequence }.prefix(limit))
+        return Pruning.together(found, limit: limit)
     }
 
     /// Goes through the rows of one kind from its mark on, up to `rowsMax` of them.
@@ -151,10 +148,7 @@ struct RetentionLook {
                 if need != .nothing {
                     passedCount += 1
                 } else {
-                    found.append(
-                        LineEntry(
-                            sequence: row.sequence, account: account, state: row.state, priority: 0, attempt: 0,
-                            forgiven: 0, marks: []))
+                    found.append(LineEntry(ended: row.sequence, row.state, account))
                 }
             }
             if rows.count < pageCount { break }
