@@ -83,36 +83,9 @@ package final class SQLiteReader: SQLReading {
         }
     }
 
-    /// Which store this is, as ``MessageStore/storeID()`` says; `nil` also when its schema is one that knows of none.
+    /// Which store this is, as ``MessageStore/storeID()`` says.
     package func storeID() async throws -> StoreID? {
-        do {
-            return try await snapshots.read { connection in try StoreIdentity.read(connection) }
-        } catch let error as PenstockError where error.code == .olderSchema {
-            return nil
-        }
-    }
-
-    /// Reads schedules, as ``MessageStore/schedules(_:)`` says. A file of an older schema has none.
-    package func schedules(_ name: ScheduleName?) async throws -> [ScheduleRecord] {
-        try await snapshots.read { connection in
-            guard try Self.hasSchedules(connection) else {
-                if let name { throw PenstockError.unknown(name) }
-                return []
-            }
-            return try Scheduling.records(name, connection)
-        }
-    }
-
-    /// Reads a page of schedules. A file of an older schema has none.
-    package func schedules(page query: ScheduleQuery) async throws -> [ScheduleRecord] {
-        try query.validate()
-        return try await snapshots.read { connection in
-            try Self.hasSchedules(connection) ? Scheduling.records(page: query, connection) : []
-        }
-    }
-
-    private static func hasSchedules(_ connection: Connection) throws -> Bool {
-        try connection.has(findSchedules)
+        try await snapshots.read { connection in try StoreIdentity.read(connection) }
     }
 
     /// Lets go of the file. Waits for nobody.
@@ -121,8 +94,6 @@ package final class SQLiteReader: SQLReading {
         guard case .file(let file) = source else { return }
         try await SystemThread.run { try file.close() }
     }
-
-    private static let findSchedules = Query("SELECT 1 FROM sqlite_schema WHERE name = 'penstock_schedule'")
 
     private func read(_ body: @escaping @Sendable (Connection) throws -> Void) async throws {
         if isClosed.withLock({ $0 }) { throw PenstockError(.closed, "The store is closed; open it again.") }

@@ -88,7 +88,7 @@ extension SQLReading {
     }
 }
 
-/// Groups, limits, and the store itself.
+/// Groups, limits, schedules, and the store itself.
 extension SQLReading {
     /// Counts what the store holds, as ``MessageStore/status(of:)`` says. Reads counters, and counts no rows but those of leases.
     public func status(of queue: QueueName?) async throws -> StoreStatus {
@@ -106,6 +106,17 @@ extension SQLReading {
     /// Reads the limits that queues share, as ``MessageStore/limits()`` says.
     public func limits() async throws -> [LimitRecord] {
         try await snapshots.read { connection in try GroupReader.limits(connection) }
+    }
+
+    /// Reads schedules, as ``MessageStore/schedules(_:)`` says, in one snapshot that writers do not wait for.
+    public func schedules(_ name: ScheduleName?) async throws -> [ScheduleRecord] {
+        try await snapshots.read { connection in try Scheduling.records(name, connection) }
+    }
+
+    /// Reads a page of schedules, as ``MessageStore/schedules(page:)`` says, in one snapshot that writers do not wait for.
+    public func schedules(page query: ScheduleQuery) async throws -> [ScheduleRecord] {
+        try query.validate()
+        return try await snapshots.read { connection in try Scheduling.records(page: query, connection) }
     }
 
     /// When the first message of a queue expires, as ``MessageStore/nextExpiry(of:)`` says.

@@ -16,17 +16,6 @@ extension SQLStore {
         }
     }
 
-    /// Reads schedules, as ``MessageStore/schedules(_:)`` says, in one snapshot that writers do not wait for.
-    public func schedules(_ name: ScheduleName?) async throws -> [ScheduleRecord] {
-        try await snapshots.read { connection in try Scheduling.records(name, connection) }
-    }
-
-    /// Reads a page of schedules, as ``MessageStore/schedules(page:)`` says, in one snapshot that writers do not wait for.
-    public func schedules(page query: ScheduleQuery) async throws -> [ScheduleRecord] {
-        try query.validate()
-        return try await snapshots.read { connection in try Scheduling.records(page: query, connection) }
-    }
-
     /// Fires what is due, as ``MessageStore/fire()`` says, in steps, each a transaction of its own. When nothing is due, this is
     /// one read. Once in an hour, and when the clock was set, it looks whether what was reckoned still holds.
     public func fire() async throws -> Timestamp? {
