@@ -52,8 +52,10 @@ package final class LogDelivery: Sendable {
         }
     }
 
+    /// Takes its place among the log's subscribers: what feeds the log begins with the first one, before this returns.
+    package let begin: @Sendable () -> Void
+
     private let demand = Demand()
-    private let enter: @Sendable () -> Void
     private let cancelSubscription: @Sendable () -> Void
     private let task: Task<Void, Never>
 
@@ -61,7 +63,7 @@ package final class LogDelivery: Sendable {
         _ cursor: sending LogCursor<Element>, receive: @escaping @Sendable (Element) -> Void,
         complete: @escaping @Sendable ((any Error)?) -> Void
     ) {
-        enter = { [subscription = cursor.subscription] in subscription.enter() }
+        begin = { [subscription = cursor.subscription] in subscription.join(at: nil) }
         cancelSubscription = { [subscription = cursor.subscription] in subscription.cancel() }
         task = Task { [demand] in
             do {
@@ -79,11 +81,6 @@ package final class LogDelivery: Sendable {
 
     deinit {
         cancel()
-    }
-
-    /// Takes its place among the log's subscribers: what feeds the log begins with the first one, before this returns.
-    package func begin() {
-        enter()
     }
 
     /// Asks for so many values more; `.max` is without limit.

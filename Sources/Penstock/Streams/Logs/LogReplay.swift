@@ -54,7 +54,7 @@ package final class LogReplay<Element: Sendable>: Sendable {
     }
 
     /// Makes a subscription for a subscriber that is told of values: as many as it requests, one at a time. It has its
-    /// place with that, and the caller calls ``LogDelivery/begin()`` next.
+    /// place with that, and the caller calls ``LogDelivery/begin`` next.
     ///
     /// - Parameters:
     ///   - receive: told of each value.

@@ -53,14 +53,10 @@ final class LogSubscription<Value: Sendable>: Sendable {
         }
     }
 
-    /// Takes its place among the subscribers before it knows where the log stood: what feeds the log begins with the
-    /// first one, before this returns.
-    func enter() {
-        join(at: nil)
-    }
-
-    /// Takes its place among the subscribers, unless it has; what they share begins to run with the first one.
-    fileprivate func join(at place: LogPlace?) {
+    /// Takes its place among the subscribers, unless it has; what they share begins to run with the first one, before this returns.
+    ///
+    /// - Parameter place: where the log stood; `nil`: that is not known yet.
+    func join(at place: LogPlace?) {
         let begin = state.withLock { state -> (@Sendable () -> Void)? in
             guard case .beginning = state else { return nil }
             // Inside the lock, so that a thread that cancels next finds the name.
