@@ -9,8 +9,8 @@ import Testing
         attemptsMax: 99, base: .seconds(10), factor: 2, cap: .seconds(60), jitter: 0.5)
 
     /// Attempt 3 of a message that was redriven after its first one: the second that counts, of five allowed.
-    private static func situation(_ state: MessageState, attemptsMax: Int = 5) -> Lifecycle.Situation {
-        Lifecycle.Situation(state: state, attempt: 3, forgiven: 1, attemptsMax: attemptsMax)
+    private static func situation(_ state: MessageState) -> Lifecycle.Situation {
+        Lifecycle.Situation(state: state, attempt: 3, forgiven: 1, attemptsMax: 5)
     }
 
     private static func outcome(
@@ -127,7 +127,7 @@ import Testing
     ]
 
     private static func result(
-        of event: Lifecycle.Event, on situation: Lifecycle.Situation, policy: RetryPolicy = policy, random: Double = 0.5
+        of event: Lifecycle.Event, on situation: Lifecycle.Situation, random: Double = 0.5
     ) -> Lifecycle.Outcome? {
         Lifecycle.outcome(of: event, on: situation, now: now, policy: policy, random: random)
     }

@@ -24,8 +24,8 @@ import Testing
         return store
     }
 
-    private func claim(_ store: SQLiteStore, limit: Int = 100) async throws -> Claim {
-        try await store.claim(ClaimRequest(queue: .jobs, limit: limit, lease: .seconds(30)))
+    private func claim(_ store: SQLiteStore) async throws -> Claim {
+        try await store.claim(ClaimRequest(queue: .jobs, limit: 100, lease: .seconds(30)))
     }
 
     private func findings() async throws -> [HealthFinding] {

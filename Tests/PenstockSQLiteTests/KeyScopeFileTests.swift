@@ -12,8 +12,8 @@ import Testing
     private let harness = SQLiteHarness()
     private var path: String { harness.path }
 
-    private static func message(_ key: String, _ scope: KeyScope, _ onConflict: KeyConflict = .skip) -> NewMessage {
-        NewMessage(payload: [], uniqueKey: UniqueKey(key, scope: scope, onConflict: onConflict))
+    private static func message(_ key: String, _ scope: KeyScope) -> NewMessage {
+        NewMessage(payload: [], uniqueKey: UniqueKey(key, scope: scope))
     }
 
     /// A file with keys of all scopes: 1 was done and holds `past` for a period. 2 and 3 are leased, and held `leased` and `both`

@@ -6,10 +6,8 @@ import Testing
 /// How messages and answers are told apart in a stream of bytes.
 @Suite struct AnswerReaderTests {
     /// What is found when `bytes` come in pieces of that many.
-    private func answers(
-        _ framing: Framing, _ bytes: [UInt8], piece: Int, bytesMax: Int = 100
-    ) throws -> ([Answer], isEmpty: Bool) {
-        var reader = AnswerReader(framing, bytesMax: bytesMax)
+    private func answers(_ framing: Framing, _ bytes: [UInt8], piece: Int) throws -> ([Answer], isEmpty: Bool) {
+        var reader = AnswerReader(framing, bytesMax: 100)
         var answers: [Answer] = []
         for start in stride(from: 0, to: bytes.count, by: piece) {
             bytes[start..<min(start + piece, bytes.count)].withUnsafeBytes { reader.append($0) }

@@ -38,12 +38,12 @@ private final class Pieces: ByteSource {
 
 @Suite struct LineReaderTests {
     private func lines(
-        _ pieces: [[UInt8]], max: Int = 100, skipsEmpty: Bool = false, bufferBytes: Int = 4, batch: Int = 3
+        _ pieces: [[UInt8]], max: Int = 100, skipsEmpty: Bool = false, bufferBytes: Int = 4
     ) throws -> [Line] {
         var reader = LineReader(Pieces(pieces), lineBytesMax: max, skipsEmpty: skipsEmpty, bufferBytes: bufferBytes)
         var lines: [Line] = []
-        while let next = try reader.next(countMax: batch, bytesMax: .max) {
-            #expect((1...batch).contains(next.count))
+        while let next = try reader.next(countMax: 3, bytesMax: .max) {
+            #expect((1...3).contains(next.count))
             lines += next
         }
         return lines

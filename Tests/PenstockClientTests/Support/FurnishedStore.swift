@@ -40,8 +40,8 @@ struct FurnishedStore: Sendable {
     }
 
     /// One that fires on New Year's Day.
-    static func schedule(for queue: QueueName, uniqueKey: UniqueKey? = nil) -> Schedule {
-        Schedule(queue: queue, spec: "0 0 1 1 *", message: NewMessage(payload: [3], uniqueKey: uniqueKey))
+    static func schedule(for queue: QueueName) -> Schedule {
+        Schedule(queue: queue, spec: "0 0 1 1 *", message: NewMessage(payload: [3]))
     }
 }
 

@@ -10,11 +10,11 @@ extension WorkflowName {
 extension SQLiteStore {
     /// Starts the workflow `flow`: tasks of `jobs` by their names, each with those that it waits for.
     @discardableResult
-    func begin(_ tasks: [(String, [String])], need: Dependency.Need = .done()) async throws -> [Int64] {
+    func begin(_ tasks: [(String, [String])]) async throws -> [Int64] {
         let tasks = tasks.map { name, parents in
             NewTask(
                 TaskName(stored: name), queue: .jobs, message: .text(name),
-                dependencies: parents.map { Dependency(on: TaskName(stored: $0), need: need) })
+                dependencies: parents.map { Dependency(on: TaskName(stored: $0)) })
         }
         let started = try await start(NewWorkflow(.flow, tasks: tasks), durability: .processCrash)
         return started.receipts.map(\.sequence.rawValue)

@@ -7,11 +7,10 @@ import Testing
 @testable import PenstockDashboard
 
 @Suite struct LiveTests {
-    private static func queue(_ name: String, ready: Int, enqueued: Int, done: Int = 0) throws -> QueueStatus {
+    private static func queue(_ name: String, ready: Int, enqueued: Int) throws -> QueueStatus {
         var (depths, totals) = (Depths(), Totals())
         depths.ready = ready
         totals.enqueued = enqueued
-        totals.done = done
         return QueueStatus(
             name: try QueueName(name), policy: QueuePolicy(), isPaused: false, depths: depths, totals: totals)
     }

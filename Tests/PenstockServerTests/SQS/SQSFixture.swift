@@ -14,11 +14,11 @@ extension TestServer {
 
     /// Expects an action to be refused, with that type and that code of the older protocol.
     func sqsRefuses(
-        _ action: String, _ input: [String: Any], _ type: String, code: String? = nil, status: Int = 400,
+        _ action: String, _ input: [String: Any], _ type: String, code: String? = nil,
         sourceLocation: SourceLocation = #_sourceLocation
     ) async throws {
         let response = try await sqsResponse(action, input)
-        #expect(response.status == status, sourceLocation: sourceLocation)
+        #expect(response.status == 400, sourceLocation: sourceLocation)
         #expect(
             try response.json()["__type"] as? String == "com.amazonaws.sqs#" + type, "\(response.text)",
             sourceLocation: sourceLocation)

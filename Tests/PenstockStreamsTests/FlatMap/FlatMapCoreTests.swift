@@ -6,8 +6,8 @@ import Testing
 @Suite struct FlatMapCoreTests {
     typealias Core = FlatMapCore<Int, String>
 
-    private func core(maxConcurrent: Int = 2, after events: (inout Core) -> Void...) -> Core {
-        var core = Core(maxConcurrent: maxConcurrent)
+    private func core(after events: (inout Core) -> Void...) -> Core {
+        var core = Core(maxConcurrent: 2)
         for event in events { event(&core) }
         return core
     }

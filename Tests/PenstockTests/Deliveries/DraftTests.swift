@@ -19,8 +19,8 @@ import Testing
         try await the.store.queue("next", of: String.self, policy: policy)
     }
 
-    private func delivery(_ queue: Queue<Int>, _ payload: Int = 7) async throws -> Delivery<Int> {
-        try await queue.enqueue(payload)
+    private func delivery(_ queue: Queue<Int>) async throws -> Delivery<Int> {
+        try await queue.enqueue(7)
         var iterator = queue.deliveries().makeAsyncIterator()
         return try #require(try await iterator.next())
     }

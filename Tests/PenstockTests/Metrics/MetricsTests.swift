@@ -13,8 +13,8 @@ import Testing
         the = Fixture(options: .init(metrics: metrics))
     }
 
-    private func total(_ name: String, _ queue: String = "q") -> Int64 {
-        metrics.counterTotal(label: "penstock.\(name)", dimensions: [("queue", queue)])
+    private func total(_ name: String) -> Int64 {
+        metrics.counterTotal(label: "penstock.\(name)", dimensions: [("queue", "q")])
     }
 
     @Test func enqueuedSkippedAndDropped() async throws {

@@ -10,15 +10,13 @@ import Testing
     private struct Full: Error {}
 
     /// Sends one to five as soon as it is asked for anything, so that one call stores and claims.
-    private func run(
-        on store: PenstockStore, whenFull: DurableOverflow = .customError { Full() }
-    ) async throws -> (given: [Int], stored: Int, failure: (any Error)?) {
+    private func run(on store: PenstockStore) async throws -> (given: [Int], stored: Int, failure: (any Error)?) {
         let queue = try await store.queue("q", of: Int.self)
         let given = Mutex<[Int]>([])
         let engine = Mutex<BufferEngine<Int>?>(nil)
         let hasBegun = Atomic(false)
         let made = BufferEngine(
-            queue: queue, options: .init(size: 10, prefetch: .byRequest, whenFull: whenFull),
+            queue: queue, options: .init(size: 10, prefetch: .byRequest, whenFull: .customError { Full() }),
             outlets: .init(
                 ask: { _ in
                     guard !hasBegun.exchange(true, ordering: .relaxed), let engine = engine.withLock({ $0 }) else {

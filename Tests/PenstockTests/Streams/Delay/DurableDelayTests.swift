@@ -12,7 +12,7 @@ import Testing
     /// What comes out of a delay and when, in one process that ends or is killed.
     private func run(
         _ world: World, _ source: some AsyncSequence<Int, any Error> & Sendable, began: Timestamp,
-        for interval: Duration = .seconds(3), holding heldMax: Int = 100, until moment: Duration? = nil
+        holding heldMax: Int = 100, until moment: Duration? = nil
     ) async throws -> (out: [Arrival], failure: (any Error)?, finished: Double) {
         let storage = try await world.open()
         let executor = IdleExecutor(isSerial: true)
@@ -22,7 +22,7 @@ import Testing
         let consumer = Task(executorPreference: executor) { () -> (failure: (any Error)?, finished: Double) in
             var failure: (any Error)?
             do {
-                for try await delivery in source.delay(for: interval, holding: heldMax, in: queue) {
+                for try await delivery in source.delay(for: .seconds(3), holding: heldMax, in: queue) {
                     out.arrivals.withLock {
                         $0.append(Arrival(value: delivery.payload, seconds: (time.now - began) / .seconds(1)))
                     }
