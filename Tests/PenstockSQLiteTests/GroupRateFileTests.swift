@@ -1,6 +1,4 @@
-import GRDB
 import PenstockCore
-import PenstockMigrations
 import PenstockTestKit
 import Testing
 
@@ -57,20 +55,16 @@ import Testing
     /// A group that waits for a rate which was taken away before the schema saw to that, with nothing in line.
     @Test func anOlderFileInWhichAGroupWaitsForNothingIsPutRight() async throws {
         let older = harness.folder.file("older.db")
-        let boot = harness.time.boot
-        let database = try DatabaseQueue(path: older)
-        try await database.write { [now = harness.time.now] database in
-            for step in Migration.all.prefix(24) { try database.execute(sql: step.sql) }
-            try database.execute(
-                sql: """
-                    INSERT INTO penstock_queue (name, limit_per_key) VALUES ('jobs', 1);
-                    INSERT INTO penstock_rate (queue_id, tat, clock, wall_offset)
-                        VALUES (1, NULL, '\(boot.bootID)', \(boot.microseconds - now.microseconds));
-                    INSERT INTO penstock_group_rate (queue_id, group_key, tat, opens_at)
-                        VALUES (1, 'a', 0, \(boot.microseconds + 86_400_000_000));
-                    """)
-        }
-        try database.close()
+        let (boot, now) = (harness.time.boot, harness.time.now)
+        try await makeOlderFile(version: 24, at: older)
+        try await ForeignProgram(older).run(
+            """
+            INSERT INTO penstock_queue (name, limit_per_key) VALUES ('jobs', 1);
+            INSERT INTO penstock_rate (queue_id, tat, clock, wall_offset)
+                VALUES (1, NULL, '\(boot.bootID)', \(boot.microseconds - now.microseconds));
+            INSERT INTO penstock_group_rate (queue_id, group_key, tat, opens_at)
+                VALUES (1, 'a', 0, \(boot.microseconds + 86_400_000_000));
+            """)
         let store = try await SQLiteStore.open(path: older, options: SQLiteStore.Options(time: harness.time))
         try await store.put(.text("a", group: "a"))
         #expect(try await store.take(9).count == 1)

@@ -70,8 +70,7 @@ import Testing
     }
 
     @Test func otherSchemasAreReported() async throws {
-        try await openWithJobs().close()
-        try await ForeignProgram(path).run(toSchema9)
+        try await makeOlderFile(version: 9, at: path)
         var found = try await report()
         #expect(found.schemaVersion == 9)
         #expect(found.findings.map(\.kind) == [.olderSchema])

@@ -1,7 +1,6 @@
 import Foundation
 import GRDB
 import PenstockCore
-import PenstockMigrations
 import PenstockTestKit
 import Testing
 
@@ -89,13 +88,8 @@ import Testing
     }
 
     private func makeFile(version: Int) async throws {
-        let database = try DatabaseQueue(path: path)
-        try await database.writeWithoutTransaction { database in
-            try database.execute(sql: "PRAGMA journal_mode = WAL")
-            for step in Migration.all where step.version <= version { try database.execute(sql: step.sql) }
-            if version > 0 { try database.execute(sql: "INSERT INTO penstock_queue (name) VALUES ('jobs')") }
-        }
-        try database.close()
+        try await makeOlderFile(version: version, at: path)
+        if version > 0 { try await ForeignProgram(path).run("INSERT INTO penstock_queue (name) VALUES ('jobs')") }
     }
 
     /// Reading asks for nothing that an older file, which it does not refuse, has not.

@@ -264,11 +264,9 @@ import Testing
     }
 
     @Test func aFileOfAnotherSchemaIsRefused() async throws {
-        try await makeFile().close()
-        let program = try ForeignProgram(path)
-        try await program.run(toSchema9)
+        try await makeOlderFile(version: 9, at: path)
         await expect(.olderSchema) { try await SQLiteStore.repair(path: path) }
-        try await program.run("INSERT INTO penstock_migration VALUES (99, 'later', 0)")
+        try await ForeignProgram(path).run("INSERT INTO penstock_migration VALUES (99, 'later', 0)")
         await expect(.newerSchema) { try await SQLiteStore.repair(path: path) }
     }
 

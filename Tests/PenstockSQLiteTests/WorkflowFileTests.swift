@@ -1,7 +1,5 @@
-import Foundation
 import GRDB
 import PenstockCore
-import PenstockMigrations
 import PenstockTestKit
 import Testing
 
@@ -25,24 +23,21 @@ import Testing
 
     /// A file of the schema before, with a message in every table, goes on where it was.
     @Test func anOlderFileKeepsItsMessages() async throws {
-        let early = try DatabaseQueue(path: path)
-        try await early.write { database in
-            for step in Migration.all.prefix(11) { try database.execute(sql: step.sql) }
-            try database.execute(
-                sql: """
-                    INSERT INTO penstock_queue (name) VALUES ('jobs');
-                    INSERT INTO penstock_messages (queue, payload, unique_key) VALUES ('jobs', 'ready', 'k');
-                    INSERT INTO penstock_messages (queue, payload, due_at) VALUES ('jobs', 'scheduled', '2999-01-01');
-                    INSERT INTO penstock_messages (queue, payload) VALUES ('jobs', 'leased'), ('jobs', 'ended');
-                    INSERT INTO penstock_lease SELECT sequence, queue_id, 7, 1, 1, 1, priority, 1, 0, keyed
-                        FROM penstock_ready WHERE sequence = 3;
-                    INSERT INTO penstock_outcome SELECT queue_id, sequence, 'done', NULL, 1, 1
-                        FROM penstock_ready WHERE sequence = 4;
-                    DELETE FROM penstock_ready WHERE sequence > 2;
-                    UPDATE penstock_depth SET ready = 1, leased = 1, kept = 1;
-                    """.replacingOccurrences(of: "'2999-01-01'", with: "strftime('%Y-%m-%d', 'now', '+1 year')"))
-        }
-        try early.close()
+        try await makeOlderFile(version: 11, at: path)
+        try await ForeignProgram(path).run(
+            """
+            INSERT INTO penstock_queue (name) VALUES ('jobs');
+            INSERT INTO penstock_messages (queue, payload, unique_key) VALUES ('jobs', 'ready', 'k');
+            INSERT INTO penstock_messages (queue, payload, due_at)
+                VALUES ('jobs', 'scheduled', strftime('%Y-%m-%d', 'now', '+1 year'));
+            INSERT INTO penstock_messages (queue, payload) VALUES ('jobs', 'leased'), ('jobs', 'ended');
+            INSERT INTO penstock_lease SELECT sequence, queue_id, 7, 1, 1, 1, priority, 1, 0, keyed
+                FROM penstock_ready WHERE sequence = 3;
+            INSERT INTO penstock_outcome SELECT queue_id, sequence, 'done', NULL, 1, 1
+                FROM penstock_ready WHERE sequence = 4;
+            DELETE FROM penstock_ready WHERE sequence > 2;
+            UPDATE penstock_depth SET ready = 1, leased = 1, kept = 1;
+            """)
         let store = try await SQLiteStore.open(path: path)
         #expect(try await store.messages(MessageQuery()).map(\.state) == [.ready, .scheduled, .leased, .done])
         var depths = Depths()

@@ -1,6 +1,7 @@
 import Foundation
 import GRDB
 import PenstockCore
+import PenstockMigrations
 import PenstockSQL
 import PenstockSQLite
 import PenstockTestKit
@@ -108,36 +109,15 @@ func mode(of path: String) throws -> Int {
     return try #require(attributes[.posixPermissions] as? Int)
 }
 
-/// Takes a file of the newest schema back to version 9.
-let toSchema9 = """
-    DROP TRIGGER penstock_message_dropped; DROP VIEW penstock_dropping;
-    CREATE TRIGGER penstock_messages_insert_deleting INSTEAD OF INSERT ON penstock_messages BEGIN SELECT 1; END;
-    DROP TRIGGER penstock_deleted_queue_cursors;
-    DROP TRIGGER penstock_schedules_insert_moving; DROP TRIGGER penstock_schedules_update_moving;
-    DROP TRIGGER penstock_schedules_delete_moving;
-    DROP VIEW penstock_origins; DROP TRIGGER penstock_moving; DROP TRIGGER penstock_queue_deleted_arriving;
-    DROP TABLE penstock_arriving; DROP TABLE penstock_arrival; DROP TABLE penstock_store;
-    ALTER TABLE penstock_state DROP COLUMN moving;
-    DROP INDEX penstock_log_unique; DROP INDEX penstock_ready_since; DROP INDEX penstock_ready_sequence; DROP INDEX penstock_queue_share_limit;
-    DROP VIEW penstock_latencies; DROP VIEW penstock_workers; DROP TABLE penstock_remote_worker;
-    DROP VIEW penstock_schedule_check; DROP VIEW penstock_schedule_start_check; DROP VIEW penstock_dropped_next;
-    DROP VIEW penstock_weights; DROP TRIGGER penstock_queue_fair; DROP TRIGGER penstock_queue_fair_inserted;
-    DROP TRIGGER penstock_queue_key_rate; DROP TABLE penstock_expiry; DROP TABLE penstock_unique_period;
-    DROP TABLE penstock_rate; DROP TABLE penstock_group_rate; DROP TABLE penstock_fair; DROP TABLE penstock_share;
-    DROP TABLE penstock_weight; DROP VIEW penstock_arrived;
-    DROP VIEW penstock_groups; DROP VIEW penstock_limits; DROP TRIGGER penstock_queue_grouped;
-    DROP TRIGGER penstock_queue_regroup; DROP TRIGGER penstock_queue_share_limit_inserted;
-    DROP TRIGGER penstock_queue_share_limit_updated; DROP TABLE penstock_permit; DROP TABLE penstock_blocked;
-    DROP TABLE penstock_group_pause; DROP TABLE penstock_regroup; DROP TABLE penstock_limit;
-    DROP VIEW penstock_cancels; DROP VIEW penstock_running; DROP TABLE penstock_cancel; DROP TABLE penstock_progress;
-    DROP VIEW penstock_tasks; DROP VIEW penstock_dependencies; DROP VIEW penstock_workflows; DROP VIEW penstock_steps;
-    DROP VIEW penstock_events; DROP TRIGGER penstock_dropped_task; DROP TABLE penstock_workflow; DROP TABLE penstock_task;
-    DROP TABLE penstock_dependency; DROP TABLE penstock_cascade; DROP TABLE penstock_result; DROP TABLE penstock_step;
-    DROP TABLE penstock_event; DROP TABLE penstock_awaited; DROP TABLE penstock_pending;
-    DROP VIEW penstock_firings; DROP VIEW penstock_schedules; DROP TRIGGER penstock_queue_deleted_schedules;
-    DROP VIEW penstock_position; DROP TABLE penstock_firing; DROP TABLE penstock_schedule;
-    DELETE FROM penstock_migration WHERE version > 9; DROP VIEW penstock_quarantined; DROP TABLE penstock_quarantine
-    """
+/// Makes a file with that version of the schema, as a program of its time did.
+func makeOlderFile(version: Int, at path: String) async throws {
+    let database = try DatabaseQueue(path: path)
+    try await database.writeWithoutTransaction { database in
+        try database.execute(sql: "PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL")
+        for step in Migration.all.prefix(version) { try database.execute(sql: step.sql) }
+    }
+    try database.close()
+}
 
 extension SQLiteStore {
     /// Accepts messages within an application's own transaction.
