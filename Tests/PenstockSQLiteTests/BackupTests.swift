@@ -14,12 +14,6 @@ import Testing
     private var folder: TemporaryFolder { harness.folder }
     private var target: String { folder.file("backup.db") }
 
-    private func openWithJobs() async throws -> SQLiteStore {
-        let store = try await harness.openStore()
-        try await store.configure(.jobs, .create(QueuePolicy(), ifAbsent: true))
-        return store
-    }
-
     @discardableResult
     private func backup(
         replacing: Bool = false, after step: @escaping @Sendable (CopyStep) throws -> Void = { _ in }
@@ -43,7 +37,7 @@ import Testing
     }
 
     @Test func aBackupHasWhatWasCommitted() async throws {
-        let store = try await openWithJobs()
+        let store = try await harness.openWithJobs()
         for number in 1...3 { try await store.put(.text("\(number)")) }
         let report = try await backup()
         #expect(report.path == target)
@@ -62,7 +56,7 @@ import Testing
 
     /// Writers go on while the copy is made, and it has what one of them had written at some moment: no more, no hole.
     @Test func writersGoOnMeanwhile() async throws {
-        let store = try await openWithJobs()
+        let store = try await harness.openWithJobs()
         let path = harness.path
         let copy = Copy()
         let writing = Task {
@@ -97,7 +91,7 @@ import Testing
     }
 
     @Test func anOlderBackupIsReplaced() async throws {
-        let store = try await openWithJobs()
+        let store = try await harness.openWithJobs()
         try await store.put(.text("1"))
         try await backup(replacing: true)
         try await store.put(.text("2"))
@@ -116,7 +110,7 @@ import Testing
     }
 
     @Test func nothingElseIsReplaced() async throws {
-        let store = try await openWithJobs()
+        let store = try await harness.openWithJobs()
         func expectRefusal(of path: String) async throws {
             let before = try? bytes(of: path)
             await expect(.fileExists) {
@@ -163,7 +157,7 @@ import Testing
 
     /// What has its name before its pages are on the disk is no backup after a power cut, and the older one is gone by then.
     @Test(arguments: [false, true]) func theFileIsOnTheDiskBeforeItHasItsName(isDiskBroken: Bool) async throws {
-        let store = try await openWithJobs()
+        let store = try await harness.openWithJobs()
         try await store.put(.text("1"))
         try await backup()
         try await store.put(.text("2"))
@@ -189,7 +183,7 @@ import Testing
 
     /// Wherever it is killed: the new backup is there or the old one, and what is left has a name that says what it is.
     @Test(arguments: CopyStep.allCases) func aKillLeavesNoHalfBackup(step: CopyStep) async throws {
-        let store = try await openWithJobs()
+        let store = try await harness.openWithJobs()
         try await store.put(.text("1"))
         try await backup()
         try await store.put(.text("2"))
@@ -211,7 +205,7 @@ import Testing
     /// SQLite does not say which of its files it cannot make: the backup's is named, and its disk.
     @Test(.enabled(if: SmallDisk.canBeMade, "Mounting a small disk needs root."), arguments: 0...2)
     func whereThereMayBeNoMoreFilesTheBackupIsNamed(left: Int) async throws {
-        let store = try await openWithJobs()
+        let store = try await harness.openWithJobs()
         try await store.put(.text("1"))
         let disk = try SmallDisk(mebibytes: 2, fileCountMax: 20, in: folder)
         var fillers = 0
@@ -237,7 +231,7 @@ import Testing
 
     /// The file has a longer name until it is whole, and SQLite one beside it.
     @Test func aNameThatIsTooLongMeanwhileIsRefused() async throws {
-        let store = try await openWithJobs()
+        let store = try await harness.openWithJobs()
         try await store.close()
         let source = harness.path
         for (length, excess) in [(203, 0), (204, 1), (246, 43)] {
@@ -258,7 +252,7 @@ import Testing
 
     /// What another backup to the same name has not finished yet is not taken for what a dead one has left.
     @Test func aBackupThatIsUnderWayIsNotRemoved() async throws {
-        let store = try await openWithJobs()
+        let store = try await harness.openWithJobs()
         try await store.put(.text("1"))
         let (source, target) = (harness.path, target)
         // Named as one would be, and no file of that kind.

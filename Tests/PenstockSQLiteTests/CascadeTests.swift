@@ -13,12 +13,6 @@ import Testing
     private let harness = SQLiteHarness()
     private var path: String { harness.path }
 
-    private func open(afterStep: (@Sendable () async throws -> Void)? = nil) async throws -> SQLiteStore {
-        let store = try await harness.openStore(afterStep: afterStep)
-        try await store.configure(.jobs, .create(QueuePolicy(), ifAbsent: true))
-        return store
-    }
-
     private func left() async throws -> [String] {
         try await ForeignProgram(path).rows("SELECT workflow_id, sequence FROM penstock_cascade")
     }
@@ -30,12 +24,12 @@ import Testing
 
     /// A verdict costs a bounded step, whatever waits. Another process goes on when the one that gave it is dead.
     @Test func aClaimGoesOnWithWhatAnotherProcessLeft() async throws {
-        let doomed = try await open()
+        let doomed = try await harness.openWithJobs()
         let first = try await doomed.begin(fan(2500))[0]
         try await doomed.work(.done)
         #expect(try await left() == ["0|\(first)"])
         await doomed.crash()
-        let store = try await open()
+        let store = try await harness.openWithJobs()
         #expect(try await store.counts() == [.done: 1, .ready: 1000, .pending: 1500])
         try await expectHealthy()
         #expect(try await store.take(1).count == 1)
@@ -47,11 +41,11 @@ import Testing
     }
 
     @Test func aLookForLostWorkGoesOnToTheEnd() async throws {
-        let doomed = try await open()
+        let doomed = try await harness.openWithJobs()
         try await doomed.begin(fan(10_000))
         try await doomed.work(.dead(error: "e"))
         await doomed.crash()
-        let store = try await open()
+        let store = try await harness.openWithJobs()
         #expect(try await store.counts()[.cancelled] == 1000)
         #expect(try await store.reclaim() == Reclaimed())
         #expect(try await store.counts() == [.dead: 1, .cancelled: 10_000])
@@ -62,13 +56,13 @@ import Testing
 
     /// The disk is full after the first step: others go on with the rest, so it is not true that nothing was done.
     @Test func aCancelThatCannotGoOnIsNotRefused() async throws {
-        let store = try await open { throw PenstockError(.diskFull, "There is no room.") }
+        let store = try await harness.openWithJobs { throw PenstockError(.diskFull, "There is no room.") }
         try await store.begin(fan(2500))
         let error = await #expect(throws: PenstockError.self) { try await store.cancel(WorkflowName("flow")) }
         #expect(error?.code == .outcomeUnknown)
         #expect(error?.message.contains("There is no room.") == true)
         await store.crash()
-        let other = try await open()
+        let other = try await harness.openWithJobs()
         _ = try await other.reclaim()
         #expect(try await other.counts() == [.cancelled: 2501])
         try await other.close()
@@ -77,7 +71,7 @@ import Testing
     /// The task comes back while the first pass is not through: the new one begins at the first.
     @Test func aTaskThatComesBackInTheMiddleOfItsCascadeIsGoneThroughAnew() async throws {
         struct Stopped: Error {}
-        let store = try await open { throw Stopped() }
+        let store = try await harness.openWithJobs { throw Stopped() }
         let first = try await store.begin(fan(2500))[0]
         try await store.work(.dead(error: "e"))
         #expect(try await store.counts() == [.dead: 1, .cancelled: 1000, .pending: 1500])
@@ -86,7 +80,7 @@ import Testing
             try await store.apply(.redrive, to: .sequences([SequenceNumber(first)]))
         }
         await store.crash()
-        let other = try await open()
+        let other = try await harness.openWithJobs()
         _ = try await other.reclaim()
         #expect(try await other.counts() == [.ready: 1, .pending: 2500])
         try await expectHealthy()
@@ -98,11 +92,11 @@ import Testing
 
     @Test func aCancelIsFinishedByOthers() async throws {
         struct Stopped: Error {}
-        let doomed = try await open { throw Stopped() }
+        let doomed = try await harness.openWithJobs { throw Stopped() }
         try await doomed.begin(fan(3500))
         await #expect(throws: Stopped.self) { try await doomed.cancel(.flow) }
         await doomed.crash()
-        let store = try await open()
+        let store = try await harness.openWithJobs()
         _ = try await store.reclaim()
         #expect(try await store.counts() == [.cancelled: 3501])
         let reasons = try await ForeignProgram(path).rows("SELECT DISTINCT reason FROM penstock_outcome")
@@ -113,7 +107,7 @@ import Testing
     }
 
     @Test func aLongChainFollowsItsHead() async throws {
-        let store = try await open()
+        let store = try await harness.openWithJobs()
         let count = 10_000
         let head = try await store.begin((1...count).map { ("\($0)", $0 == 1 ? [] : ["\($0 - 1)"]) })[0]
         try await store.work(.dead(error: "e"))
@@ -128,7 +122,7 @@ import Testing
 
     /// Workers that all wait are told that there is something to go on with, as of the messages of the dead.
     @Test func aLookSeesThatSomethingIsLeft() async throws {
-        let store = try await open()
+        let store = try await harness.openWithJobs()
         let poller = ChangePoller(
             path: path, folder: SharedFolder(existingBesideDatabaseAt: path), time: harness.time)
         defer { poller.close() }
@@ -144,7 +138,7 @@ import Testing
 
     /// A pass over what agrees already changes nothing, however often it comes.
     @Test func whatAgreesIsNotTouched() async throws {
-        let store = try await open()
+        let store = try await harness.openWithJobs()
         try await store.begin([("a", []), ("b", ["a"]), ("c", ["b"]), ("d", [])])
         try await store.work(.dead(error: "e"))
         let everything = """
@@ -177,7 +171,7 @@ import Testing
         "INSERT INTO penstock_awaited VALUES (2, 1, 'x'), (999, 1, 'x')",
     ])
     func wrongRowsCostOnlyThemselves(_ sql: String) async throws {
-        let store = try await open()
+        let store = try await harness.openWithJobs()
         try await store.begin([("a", []), ("b", ["a"]), ("c", ["a"])])
         try await ForeignProgram(path).run(sql)
         try await store.work(.done)
@@ -194,7 +188,7 @@ import Testing
 
     /// Rows that a program has made for numbers that were not given yet.
     @Test func rowsForMessagesToComeAreInNobodysWay() async throws {
-        let store = try await open()
+        let store = try await harness.openWithJobs()
         try await ForeignProgram(path).run(
             "INSERT INTO penstock_dependency VALUES (1, 2, 'done', 'cancel', 'met'), (9, 1, 'done', 'cancel', 'open')")
         try await store.begin([("a", []), ("b", ["a"])])
@@ -207,7 +201,7 @@ import Testing
     /// Its task is done while others are still to be told that it had come back: they wait again, for the other one.
     @Test func aChildThatWasCancelledWaitsAgainForTheOtherTask() async throws {
         struct Stopped: Error {}
-        let store = try await open { throw Stopped() }
+        let store = try await harness.openWithJobs { throw Stopped() }
         let first = try await store.begin([("p", []), ("q", [])] + (1...2500).map { ("\($0)", ["p", "q"]) })[0]
         let lease = try await store.take(2)[0].lease
         _ = try await store.settle([Settlement(lease, .dead(error: "e"))])
@@ -225,7 +219,7 @@ import Testing
 
     /// A plain INSERT drops a task of a full queue: what waits for it learns of it as of any other end.
     @Test func aPlainInsertThatDropsATaskIsTold() async throws {
-        let store = try await open()
+        let store = try await harness.openWithJobs()
         try await store.begin([("a", []), ("b", ["a"])])
         try await store.configure(.jobs, .set(.bounded(1, .dropOldest)))
         try await ForeignProgram(path).run("INSERT INTO penstock_messages (queue, payload) VALUES ('jobs', 'x')")
@@ -238,7 +232,7 @@ import Testing
     /// Its caller is a worker of whatever queue, and claims and settles nothing meanwhile.
     @Test func aLookForLostWorkGoesOnWithACascadeForAWhileOnly() async throws {
         struct Stopped: Error {}
-        let doomed = try await open { throw Stopped() }
+        let doomed = try await harness.openWithJobs { throw Stopped() }
         let first = try await doomed.begin([("p", [])] + (1...4500).map { ("\($0)", ["p"]) })[0]
         await #expect(throws: Stopped.self) {
             try await doomed.apply(.cancel, to: .sequences([SequenceNumber(first)]))

@@ -15,26 +15,8 @@ import Testing
         try await SQLiteStore.inspectHealth(path: path, stuckAfter: stuckAfter, time: harness.time)
     }
 
-    private func openWithJobs() async throws -> SQLiteStore {
-        let store = try await harness.openStore()
-        try await store.configure(.jobs, .create(QueuePolicy(), ifAbsent: true))
-        return store
-    }
-
-    /// A file with a message in each place.
-    private func makeFile() async throws -> SQLiteStore {
-        let store = try await openWithJobs()
-        for number in 1...5 { try await store.put(.text("\(number)", key: "key \(number)")) }
-        let messages = try await store.take(3)
-        _ = try await store.settle([
-            Settlement(messages[0].lease, .done), Settlement(messages[1].lease, .dead(error: "e")),
-        ])
-        try await store.put(.text("later", due: .after(.seconds(99))))
-        return store
-    }
-
     @Test func aSoundFileAtWorkIsHealthy() async throws {
-        let store = try await makeFile()
+        let store = try await harness.openWithEachPlace()
         let report = try await report()
         #expect(report.findings == [])
         #expect(report.isHealthy)
@@ -53,7 +35,7 @@ import Testing
     }
 
     @Test func itChangesNothing() async throws {
-        let store = try await makeFile()
+        let store = try await harness.openWithEachPlace()
         try await store.close()
         let before = try bytes(of: path)
         #expect(try await report().isHealthy)
@@ -96,7 +78,7 @@ import Testing
     }
 
     @Test func deadWorkersAndEndedLeasesAreReported() async throws {
-        let store = try await openWithJobs()
+        let store = try await harness.openWithJobs()
         let dead = try await harness.openStore()
         for number in 1...3 { try await store.put(.text("\(number)")) }
         _ = try await dead.take(2)
@@ -117,7 +99,7 @@ import Testing
 
     /// Nobody settles these, and no row tells of whoever had them.
     @Test func leasesOfAWorkerWithoutARowAreReported() async throws {
-        let store = try await openWithJobs()
+        let store = try await harness.openWithJobs()
         for number in 1...2 { try await store.put(.text("\(number)")) }
         _ = try await store.take(2)
         #expect(try await report().findings == [])
@@ -131,7 +113,7 @@ import Testing
     }
 
     @Test func aWorkerThatIsStuckIsReported() async throws {
-        let store = try await openWithJobs()
+        let store = try await harness.openWithJobs()
         try await store.put(.text("it"))
         let message = try #require(try await store.take().first)
         for _ in 1...10 {
@@ -146,7 +128,7 @@ import Testing
     }
 
     @Test func aReaderThatHoldsTheLogIsReported() async throws {
-        let store = try await openWithJobs()
+        let store = try await harness.openWithJobs()
         let reader = try ForeignProgram(path)
         try await reader.run("BEGIN")
         _ = try await reader.rows("SELECT * FROM penstock_messages")
@@ -191,7 +173,7 @@ import Testing
         ("PRAGMA ignore_check_constraints = 1; UPDATE penstock_queue SET retain_age = -1", ["damaged"]),
     ])
     func whatIsNotAsItShouldBeIsReported(_ sql: String, _ kinds: [String]) async throws {
-        let store = try await makeFile()
+        let store = try await harness.openWithEachPlace()
         try await ForeignProgram(path).run(sql)
         let found = try await report()
         #expect(found.findings.map(\.kind.rawValue).sorted() == kinds, "\(found.findings)")
@@ -201,7 +183,7 @@ import Testing
     }
 
     @Test func aDamagedPageIsReported() async throws {
-        try await makeFile().close()
+        try await harness.openWithEachPlace().close()
         let size = try bytes(of: path).count
         let file = try FileHandle(forUpdating: URL(fileURLWithPath: path))
         try file.seek(toOffset: UInt64(size - 4096))

@@ -19,8 +19,7 @@ import Testing
     /// A file with keys of all scopes: 1 was done and holds `past` for a period. 2 and 3 are leased, and held `leased` and `both`
     /// while they waited. 4 has `both` by now. 5 is ready and holds `ready`, 6 holds `period`, 7 holds `ended` to its end.
     private func makeFile() async throws -> SQLiteStore {
-        let store = try await harness.openStore()
-        try await store.configure(.jobs, .create(QueuePolicy(), ifAbsent: true))
+        let store = try await harness.openWithJobs()
         try await store.put(Self.message("past", .period(.seconds(1000))))
         _ = try await store.settle(try await store.take(1).map { Settlement($0.lease, .done) })
         try await store.put(Self.message("leased", .whileWaiting))
@@ -117,8 +116,7 @@ import Testing
 
     /// Else each firing would hold the key until a time that cannot be, and do so again after each repair.
     @Test func aPeriodThatCannotBeIsTheLongest() async throws {
-        let store = try await harness.openStore()
-        try await store.configure(.jobs, .create(QueuePolicy(), ifAbsent: true))
+        let store = try await harness.openWithJobs()
         let schedule = Schedule(queue: .jobs, spec: "@daily", message: Self.message("k", .period(.seconds(60))))
         let name = ScheduleName(stored: "s")
         try await store.schedule(name, .put(schedule, replacing: false))

@@ -11,19 +11,6 @@ import Testing
     private let harness = SQLiteHarness()
     private var path: String { harness.path }
 
-    /// A file with a message in each place: 1 done, 2 dead, 3 leased, 4 and 5 ready, 6 scheduled.
-    private func makeFile() async throws -> SQLiteStore {
-        let store = try await harness.openStore()
-        try await store.configure(.jobs, .create(QueuePolicy(), ifAbsent: true))
-        for number in 1...5 { try await store.put(.text("\(number)", key: "key \(number)")) }
-        let messages = try await store.take(3)
-        _ = try await store.settle([
-            Settlement(messages[0].lease, .done), Settlement(messages[1].lease, .dead(error: "e")),
-        ])
-        try await store.put(.text("later", due: .after(.seconds(99))))
-        return store
-    }
-
     private func findings() async throws -> [HealthFinding] {
         try await SQLiteStore.inspectHealth(path: path, time: harness.time).findings.filter { $0.severity != .note }
     }
@@ -89,7 +76,7 @@ import Testing
         ),
     ])
     func whatIsFoundIsRepaired(_ sql: String, _ aside: [String]) async throws {
-        let store = try await makeFile()
+        let store = try await harness.openWithEachPlace()
         let program = try ForeignProgram(path)
         try await program.run(sql)
         #expect(try await !findings().isEmpty)
@@ -120,7 +107,7 @@ import Testing
 
     /// Nobody knows whether a message without a place was worked: it waits for a person, and nothing of it is lost.
     @Test func aMessageWithoutAPlaceBecomesADeadLetter() async throws {
-        let store = try await makeFile()
+        let store = try await harness.openWithEachPlace()
         try await ForeignProgram(path).run("DELETE FROM penstock_ready WHERE sequence = 4")
         _ = try await SQLiteStore.repair(path: path, time: harness.time)
         let record = try #require(try await store.messages(MessageQuery(sequences: [SequenceNumber(4)])).first)
@@ -133,7 +120,7 @@ import Testing
 
     /// When it was to expire nobody knows, and a message is not lost by a guess.
     @Test func aMessageThatExpiresAtNoTimeExpiresNoMore() async throws {
-        let store = try await makeFile()
+        let store = try await harness.openWithEachPlace()
         let sequence = try await store.put(.text("soon", expiry: .after(.seconds(50)))).sequence
         try await ForeignProgram(path).run("UPDATE penstock_log SET expires_at = -1 WHERE sequence = \(sequence)")
         _ = try await SQLiteStore.repair(path: path, time: harness.time)
@@ -166,7 +153,7 @@ import Testing
 
     /// When it was due nobody knows.
     @Test func aMessageThatIsDueAtNoTimeBecomesADeadLetter() async throws {
-        let store = try await makeFile()
+        let store = try await harness.openWithEachPlace()
         try await ForeignProgram(path).run("UPDATE penstock_scheduled SET due_at = 9223372036854775807")
         _ = try await SQLiteStore.repair(path: path, time: harness.time)
         let record = try #require(try await store.messages(MessageQuery(sequences: [SequenceNumber(6)])).first)
@@ -176,7 +163,7 @@ import Testing
 
     /// What could not be read is kept, and the payload stays where it is.
     @Test func headersThatCannotBeReadAreKeptAside() async throws {
-        let store = try await makeFile()
+        let store = try await harness.openWithEachPlace()
         let program = try ForeignProgram(path)
         try await program.run("UPDATE penstock_log SET headers = 'no JSON' WHERE sequence = 4")
         _ = try await SQLiteStore.repair(path: path, time: harness.time)
@@ -192,7 +179,7 @@ import Testing
 
     /// The doctor asks of headers what an enqueue asks.
     @Test func headersThatAnEnqueueTakesAreWell() async throws {
-        let store = try await makeFile()
+        let store = try await harness.openWithEachPlace()
         var message = NewMessage.text("with headers")
         for number in 1..<Limits.headerCountMax { message.headers["a.B_-\(number)"] = "" }
         message.headers[String(repeating: "n", count: Limits.headerNameBytesMax)] = "\\u0000 \u{1} é"
@@ -205,7 +192,7 @@ import Testing
     }
 
     @Test func whatIsTakenAwayIsKeptWhole() async throws {
-        let store = try await makeFile()
+        let store = try await harness.openWithEachPlace()
         try await ForeignProgram(path).run(
             "INSERT INTO penstock_log (sequence, queue_id, enqueued_at, headers, payload) VALUES (60, 9, 0, '{}', x'00ff')"
         )
@@ -218,7 +205,7 @@ import Testing
 
     /// All that waits is looked at, and what is looked for beside each row may be as much.
     @Test func secondPlacesAreFoundByIndexes() async throws {
-        try await makeFile().close()
+        try await harness.openWithEachPlace().close()
         let program = try ForeignProgram(path)
         #expect(Repairing.secondPlaces.count == 5)
         for (source, condition) in Repairing.secondPlaces {
@@ -230,7 +217,7 @@ import Testing
     }
 
     @Test func unfinishedDeletionsAreFinishedOrGivenUp() async throws {
-        let store = try await makeFile()
+        let store = try await harness.openWithEachPlace()
         try await store.configure(.mail, .create(QueuePolicy(), ifAbsent: false))
         _ = try await store.append([.text("done")], to: .mail, unless: nil, durability: .processCrash)
         try await ForeignProgram(path).run("UPDATE penstock_queue SET deleting = 1")
@@ -245,7 +232,7 @@ import Testing
     }
 
     @Test func aSoundFileIsLeftAsItIs() async throws {
-        try await makeFile().close()
+        try await harness.openWithEachPlace().close()
         let before = try bytes(of: path)
         #expect(try await SQLiteStore.repair(path: path, time: harness.time).repairs == [])
         #expect(try bytes(of: path) == before)
@@ -254,7 +241,7 @@ import Testing
 
     /// Damage in a page that a repair has no other reason to read.
     @Test func aDamagedFileIsLeftAsItIs() async throws {
-        let store = try await makeFile()
+        let store = try await harness.openWithEachPlace()
         try await store.put(.long(5))
         try await store.close()
         try damagePayload(5, in: path)
@@ -272,7 +259,7 @@ import Testing
 
     /// A link is another name of the same file: its workers live.
     @Test func aLinkIsFollowed() async throws {
-        let store = try await makeFile()
+        let store = try await harness.openWithEachPlace()
         let link = harness.folder.file("link.db")
         #expect(symlink(path, link) == 0)
         let report = try await SQLiteStore.inspectHealth(path: link, time: harness.time)

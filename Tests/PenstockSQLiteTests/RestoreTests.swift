@@ -103,8 +103,7 @@ import Testing
 
     /// The last commits of a store that nobody has closed lie in its log; a copy of both has them.
     @Test func aCopyWithItsLogIsRestoredWhole() async throws {
-        let store = try await harness.openStore()
-        try await store.configure(.jobs, .create(QueuePolicy(), ifAbsent: true))
+        let store = try await harness.openWithJobs()
         for number in 1...50 { try await store.put(.text("\(number)")) }
         for end in ["", "-wal"] {
             try FileManager.default.copyItem(atPath: harness.path + end, toPath: backup + end)
@@ -182,8 +181,7 @@ import Testing
 
     /// Damage in a page that a restore has no other reason to read.
     @Test func damageThatNothingElseMeetsIsFound() async throws {
-        let store = try await harness.openStore()
-        try await store.configure(.jobs, .create(QueuePolicy(), ifAbsent: true))
+        let store = try await harness.openWithJobs()
         for number in 1...9 { try await store.put(.long(number)) }
         try await ForeignProgram(harness.path).run("VACUUM INTO '\(backup)'")
         try await store.close()
@@ -235,8 +233,7 @@ import Testing
     }
 
     @Test(.enabled(if: SmallDisk.canBeMade)) func aFullDiskIsSaid() async throws {
-        let store = try await harness.openStore()
-        try await store.configure(.jobs, .create(QueuePolicy(), ifAbsent: true))
+        let store = try await harness.openWithJobs()
         try await store.put(NewMessage(payload: [UInt8](repeating: 7, count: 3 << 20)))
         try await ForeignProgram(harness.path).run("VACUUM INTO '\(backup)'")
         try await store.close()

@@ -17,8 +17,7 @@ import Testing
 
     /// What a worker was asked to end was not to be worked again: it is cancelled, and what waits for it is told.
     @Test func whatWasToBeCancelledIs() async throws {
-        let store = try await harness.openStore()
-        try await store.configure(.jobs, .create(QueuePolicy(), ifAbsent: true))
+        let store = try await harness.openWithJobs()
         let flow = try await store.start(
             NewWorkflow(
                 tasks: [

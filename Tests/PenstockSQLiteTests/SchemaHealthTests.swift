@@ -18,8 +18,7 @@ import Testing
 
     /// A store with a queue, a file that has lost nothing, and another program on it.
     private func makeFile() async throws -> (SQLiteStore, ForeignProgram) {
-        let store = try await harness.openStore()
-        try await store.configure(.jobs, .create(QueuePolicy(), ifAbsent: true))
+        let store = try await harness.openWithJobs()
         try await store.put(.text("it"))
         return (store, try ForeignProgram(path))
     }

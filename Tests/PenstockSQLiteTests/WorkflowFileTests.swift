@@ -11,12 +11,6 @@ import Testing
     private let harness = SQLiteHarness()
     private var path: String { harness.path }
 
-    private func open() async throws -> SQLiteStore {
-        let store = try await harness.openStore()
-        try await store.configure(.jobs, .create(QueuePolicy(), ifAbsent: true))
-        return store
-    }
-
     private func findings() async throws -> [HealthFinding] {
         try await SQLiteStore.inspectHealth(path: path, time: harness.time).findings.filter { $0.severity != .note }
     }
@@ -68,7 +62,7 @@ import Testing
         "UPDATE penstock_pending SET attempt = -1",
     ])
     func whatIsWrongIsFoundAndRepaired(_ sql: String) async throws {
-        let store = try await open()
+        let store = try await harness.openWithJobs()
         try await store.begin([("a", []), ("b", ["a"]), ("c", ["a", "b"]), ("d", [])])
         try await ForeignProgram(path).run(sql)
         #expect(try await !findings().isEmpty)
@@ -89,7 +83,7 @@ import Testing
 
     /// What waits for no other task any more still waits for its own time.
     @Test func aTaskThatIsPutInLineIsDueWhenItWasToBe() async throws {
-        let store = try await open()
+        let store = try await harness.openWithJobs()
         try await store.begin([("a", []), ("b", ["a"]), ("c", ["a"]), ("d", ["a"])])
         let now = harness.time.now.microseconds
         let program = try ForeignProgram(path)
@@ -117,7 +111,7 @@ import Testing
 
     /// Nothing of a workflow stays once its last task is forgotten, and nothing goes before.
     @Test func aWorkflowIsForgottenWhole() async throws {
-        let store = try await open()
+        let store = try await harness.openWithJobs()
         let everything = PruneRequest(retention: Retention(age: .zero, count: 0, deadAge: .zero), limit: 2)
         let first = try await store.begin([("a", []), ("b", ["a"]), ("c", ["b"])])[0]
         let step = try StepName("s"), event = try EventName("e")
@@ -147,7 +141,7 @@ import Testing
 
     /// What is passed over by a prune hides nothing that comes after it.
     @Test func tasksOfAWorkflowThatGoesOnHideNothing() async throws {
-        let store = try await open()
+        let store = try await harness.openWithJobs()
         try await store.begin((1...20).map { ("\($0)", []) } + [("last", ["1"])])
         for _ in 1...20 { try await store.work(.done) }
         try await store.put(.text("plain", priority: 1))

@@ -10,17 +10,11 @@ import Testing
     private let harness = SQLiteHarness()
     private var path: String { harness.path }
 
-    private func open(afterStep: (@Sendable () async throws -> Void)? = nil) async throws -> SQLiteStore {
-        let store = try await harness.openStore(afterStep: afterStep)
-        try await store.configure(.jobs, .create(QueuePolicy(), ifAbsent: true))
-        return store
-    }
-
     private let everything = PruneRequest(retention: Retention(age: .zero, deadAge: .zero))
 
     /// A process died while a task was told to those that wait for it: what they are is not decided yet.
     @Test func aTaskStaysUntilItWasTold() async throws {
-        let store = try await open()
+        let store = try await harness.openWithJobs()
         try await store.begin([("a", []), ("b", ["a"])])
         try await store.work(.done)
         try await store.work(.done)
@@ -36,7 +30,7 @@ import Testing
 
     /// Its end was told to nobody, as what waits for it is cancelled already.
     @Test func aDeadLetterThatIsForgottenLeavesTheFileSound() async throws {
-        let store = try await open()
+        let store = try await harness.openWithJobs()
         func task(_ name: String, after dependencies: [Dependency] = []) -> NewTask {
             NewTask(TaskName(stored: name), queue: .jobs, message: .text(name), dependencies: dependencies)
         }
@@ -55,7 +49,7 @@ import Testing
     @Test(arguments: [Retention(age: .zero), Retention(age: nil, count: 0)])
     func whatIsPassedOverIsLookedAtInSteps(_ retention: Retention) async throws {
         let counted = Tally()
-        let store = try await open { counted.add() }
+        let store = try await harness.openWithJobs { counted.add() }
         try await store.begin((1...15_000).map { ("\($0)", []) } + [("last", ["1"])])
         while true {
             let messages = try await store.take(5000)
@@ -76,7 +70,7 @@ import Testing
     /// Many tasks that wait for one event are put in line in steps, and by others when the one that told of it dies.
     @Test func anEventWakesManyInSteps() async throws {
         struct Stopped: Error {}
-        let doomed = try await open { throw Stopped() }
+        let doomed = try await harness.openWithJobs { throw Stopped() }
         try await doomed.begin((1...2500).map { ("\($0)", []) })
         let event = try EventName("e")
         let messages = try await doomed.take(2500)
@@ -86,7 +80,7 @@ import Testing
             try await doomed.emit(NewEvent(event), to: .workflow(.flow), durability: .processCrash)
         }
         await doomed.crash()
-        let store = try await open()
+        let store = try await harness.openWithJobs()
         #expect(try await store.counts()[.scheduled] ?? 0 > 0)
         #expect(try await !store.emit(NewEvent(event), to: .workflow(.flow), durability: .processCrash))
         _ = try await store.reclaim()
@@ -96,7 +90,7 @@ import Testing
     }
 
     @Test func aTaskWithTheLowestNumberThereIsTrapsNobody() async throws {
-        let store = try await open()
+        let store = try await harness.openWithJobs()
         try await store.begin([("a", [])])
         try await ForeignProgram(path).run(
             "INSERT INTO penstock_task VALUES (-9223372036854775808, 1, 'stray', NULL, NULL)")
@@ -106,7 +100,7 @@ import Testing
 
     /// The task that was waited for is gone with its queue, and had been done: that is how it is, and nothing is wrong.
     @Test func whatWasMetBeforeItsQueueWentIsHealthy() async throws {
-        let store = try await open()
+        let store = try await harness.openWithJobs()
         try await store.configure(.mail, .create(QueuePolicy(), ifAbsent: false))
         func task(_ name: String, in queue: QueueName, after parents: [String] = []) -> NewTask {
             NewTask(

@@ -39,6 +39,25 @@ final class SQLiteHarness: StoreHarness {
         return store
     }
 
+    /// A store on the file, which has the queue `jobs`.
+    func openWithJobs(afterStep: (@Sendable () async throws -> Void)? = nil) async throws -> SQLiteStore {
+        let store = try await openStore(afterStep: afterStep)
+        try await store.configure(.jobs, .create(QueuePolicy(), ifAbsent: true))
+        return store
+    }
+
+    /// The same with a message in each place: 1 done, 2 dead, 3 leased, 4 and 5 ready, 6 scheduled.
+    func openWithEachPlace() async throws -> SQLiteStore {
+        let store = try await openWithJobs()
+        for number in 1...5 { try await store.put(.text("\(number)", key: "key \(number)")) }
+        let messages = try await store.take(3)
+        _ = try await store.settle([
+            Settlement(messages[0].lease, .done), Settlement(messages[1].lease, .dead(error: "e")),
+        ])
+        try await store.put(.text("later", due: .after(.seconds(99))))
+        return store
+    }
+
     func crash(_ store: any MessageStore) async throws {
         await (store as? SQLiteStore)?.crash()
     }
