@@ -34,10 +34,6 @@ import Testing
         return store
     }
 
-    private func findings() async throws -> [HealthFinding] {
-        try await SQLiteStore.inspectHealth(path: path, time: harness.time).findings.filter { $0.severity != .note }
-    }
-
     private func held() async throws -> [String] {
         try await ForeignProgram(path).rows(
             """
@@ -51,7 +47,7 @@ import Testing
     @Test func aSoundFileIsFoundSound() async throws {
         let store = try await makeFile()
         #expect(try await held() == Self.sound)
-        #expect(try await findings() == [])
+        #expect(try await harness.findings() == [])
         // A message that came back without its key, and a period whose message is forgotten, are as they are to be.
         let leased = try await store.messages(MessageQuery(states: [.leased])).map(\.sequence)
         try await harness.crash(store)
@@ -59,7 +55,7 @@ import Testing
         #expect(try await again.reclaim().fromDeadWorkers == leased.count)
         _ = try await again.prune(PruneRequest(retention: Retention(age: .zero)))
         #expect(try await held() == ["both 4", "ended 7", "leased 2", "past 1", "period 6", "ready 5"])
-        #expect(try await findings() == [])
+        #expect(try await harness.findings() == [])
         #expect(try await SQLiteStore.repair(path: path, time: harness.time).repairs == [])
         try await again.close()
     }
@@ -94,10 +90,10 @@ import Testing
         let store = try await makeFile()
         let program = try ForeignProgram(path)
         try await program.run(sql)
-        #expect(try await !findings().isEmpty)
+        #expect(try await !harness.findings().isEmpty)
         let done = try await SQLiteStore.repair(path: path, time: harness.time)
         #expect(!done.repairs.isEmpty)
-        #expect(try await findings() == [])
+        #expect(try await harness.findings() == [])
         #expect(
             try await program.rows("SELECT source || ' ' || sequence FROM penstock_quarantine ORDER BY 1")
                 == aside.map { "penstock_\($0)" })
@@ -109,7 +105,7 @@ import Testing
         let again = try await harness.openStore()
         _ = try await again.reclaim()
         _ = try await again.settle(try await again.take(9).map { Settlement($0.lease, .done) })
-        #expect(try await findings() == [])
+        #expect(try await harness.findings() == [])
         #expect(try await program.rows("SELECT * FROM penstock_unique") == [])
         try await again.close()
     }
@@ -123,7 +119,7 @@ import Testing
         try await ForeignProgram(path).run("UPDATE penstock_schedule SET key_scope = \(Int64(1) << 62)")
         try await store.schedule(name, .run)
         #expect(try await held() == ["k 1"])
-        #expect(try await findings() == [])
+        #expect(try await harness.findings() == [])
         harness.time.advance(by: Limits.keyPeriodRange.upperBound)
         #expect(try await !store.put(Self.message("k", .whileWaiting)).skipped)
         try await store.close()

@@ -11,10 +11,6 @@ import Testing
     private let harness = SQLiteHarness()
     private var path: String { harness.path }
 
-    private func findings() async throws -> [HealthFinding] {
-        try await SQLiteStore.inspectHealth(path: path, time: harness.time).findings.filter { $0.severity != .note }
-    }
-
     /// What was done to the file by hand, and what is put into quarantine.
     @Test(arguments: [
         ("UPDATE penstock_depth SET ready = 7, kept = 0", []),
@@ -79,7 +75,7 @@ import Testing
         let store = try await harness.openWithEachPlace()
         let program = try ForeignProgram(path)
         try await program.run(sql)
-        #expect(try await !findings().isEmpty)
+        #expect(try await !harness.findings().isEmpty)
 
         let everything =
             "SELECT * FROM penstock_quarantine UNION ALL SELECT sequence, queue_id, '', '', 0, 0, '', '' "
@@ -88,12 +84,12 @@ import Testing
         let wouldBe = try await SQLiteStore.repair(path: path, dryRun: true, time: harness.time)
         #expect(wouldBe.isDryRun)
         #expect(try await program.rows(everything) == before)
-        #expect(try await !findings().isEmpty, "A dry run changes nothing.")
+        #expect(try await !harness.findings().isEmpty, "A dry run changes nothing.")
 
         let done = try await SQLiteStore.repair(path: path, time: harness.time)
         #expect(!done.repairs.isEmpty)
         #expect(done.repairs == wouldBe.repairs, "It does what it said.")
-        #expect(try await findings() == [])
+        #expect(try await harness.findings() == [])
         let kept = try await program.rows("SELECT source || ' ' || sequence FROM penstock_quarantine ORDER BY 1")
         #expect(kept == aside.map { "penstock_\($0)" })
         #expect(try await SQLiteStore.repair(path: path, time: harness.time).repairs == [], "Once is enough.")
@@ -101,7 +97,7 @@ import Testing
         // The store that was open all the while goes on.
         try await store.put(.text("new", key: "new"))
         _ = try await store.settle(try await store.take(9).map { Settlement($0.lease, .done) })
-        #expect(try await findings() == [])
+        #expect(try await harness.findings() == [])
         try await store.close()
     }
 
@@ -124,7 +120,7 @@ import Testing
         let sequence = try await store.put(.text("soon", expiry: .after(.seconds(50)))).sequence
         try await ForeignProgram(path).run("UPDATE penstock_log SET expires_at = -1 WHERE sequence = \(sequence)")
         _ = try await SQLiteStore.repair(path: path, time: harness.time)
-        #expect(try await findings() == [])
+        #expect(try await harness.findings() == [])
         let record = try #require(try await store.messages(MessageQuery(sequences: [sequence])).first)
         #expect(record.state == .ready && record.expiresAt == nil)
         try await store.close()
@@ -144,9 +140,9 @@ import Testing
             try await program.run(statement)
         }
         #expect(try await store.take().isEmpty)
-        #expect(try await findings().map(\.kind) == [.wrongTimes])
+        #expect(try await harness.findings().map(\.kind) == [.wrongTimes])
         #expect(try await SQLiteStore.repair(path: path, time: harness.time).repairs.map(\.kind) == [.wrongTimes])
-        #expect(try await findings() == [])
+        #expect(try await harness.findings() == [])
         #expect(try await store.take().count == 1)
         try await store.close()
     }
@@ -187,7 +183,7 @@ import Testing
         let room = Limits.headerBytesMax - 1
         message.headers = ["a": String(repeating: "é", count: room / 2) + String(repeating: "x", count: room % 2)]
         try await store.put(message)
-        #expect(try await findings() == [])
+        #expect(try await harness.findings() == [])
         try await store.close()
     }
 
@@ -221,9 +217,9 @@ import Testing
         try await store.configure(.mail, .create(QueuePolicy(), ifAbsent: false))
         _ = try await store.append([.text("done")], to: .mail, unless: nil, durability: .processCrash)
         try await ForeignProgram(path).run("UPDATE penstock_queue SET deleting = 1")
-        #expect(try await findings().map(\.kind) == [.deletionUnfinished, .deletionUnfinished])
+        #expect(try await harness.findings().map(\.kind) == [.deletionUnfinished, .deletionUnfinished])
         _ = try await SQLiteStore.repair(path: path, time: harness.time)
-        #expect(try await findings() == [])
+        #expect(try await harness.findings() == [])
         let queues = try await store.status(of: nil).queues
         #expect(queues.map(\.name) == [.jobs], "Its messages wait, and so it stays.")
         #expect(queues.map(\.isDeleting) == [false])

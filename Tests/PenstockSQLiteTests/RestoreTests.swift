@@ -37,10 +37,6 @@ import Testing
         try await SQLiteStore.open(path: target, options: .init(time: harness.time))
     }
 
-    private func findings(_ path: String) async throws -> [HealthFinding] {
-        try await SQLiteStore.inspectHealth(path: path, time: harness.time).findings.filter { $0.severity != .note }
-    }
-
     /// What is in the folder, but for the backup and the first store.
     private func made() throws -> [String] {
         try FileManager.default.contentsOfDirectory(atPath: folder.path)
@@ -55,7 +51,7 @@ import Testing
         #expect(try made() == ["restored.db"])
         #expect(try mode(of: target) == 0o600)
         #expect(try bytes(of: backup) == before)
-        #expect(try await findings(target) == [])
+        #expect(try await harness.findings(of: target) == [])
 
         let store = try await openRestored()
         let records = try await store.messages(MessageQuery(limit: 99, withAttempts: true))
@@ -71,7 +67,7 @@ import Testing
         #expect(try await store.put(.text("new")).sequence == report.nextSequence)
         #expect(try await store.put(.text("again", key: "key 4")).skipped, "The key is still held.")
         try await store.close()
-        #expect(try await findings(target) == [])
+        #expect(try await harness.findings(of: target) == [])
     }
 
     /// What a cursor means is behind the jump as it was before: everything up to it was read, everything after it is to come.
@@ -88,7 +84,7 @@ import Testing
         #expect(next.records.map { String(decoding: $0.payload, as: UTF8.self) } == ["new"])
         let moved = try await store.moveCursor(name, of: .jobs, .advance(to: next.end, missed: 0))
         #expect(moved?.sequence.rawValue == 1_000_000_006)
-        #expect(try await findings(target) == [])
+        #expect(try await harness.findings(of: target) == [])
         try await store.close()
     }
 
@@ -111,7 +107,7 @@ import Testing
         try await store.close()
         #expect(try await SQLiteStore.restore(from: backup, to: target).nextSequence.rawValue == 1_000_000_051)
         #expect(try made() == ["restored.db"])
-        #expect(try await findings(target) == [])
+        #expect(try await harness.findings(of: target) == [])
     }
 
     /// A backup of an older release, as it was made before the tables of readers were.
@@ -127,7 +123,7 @@ import Testing
         let store = try await openRestored()
         #expect(try await store.texts() == ["old"])
         try await store.close()
-        #expect(try await findings(target) == [])
+        #expect(try await harness.findings(of: target) == [])
     }
 
     // MARK: What is refused
@@ -264,11 +260,11 @@ import Testing
             #expect(try await SQLiteStore.restore(from: backup, to: target).nextSequence.rawValue == 1_000_000_006)
             #expect(try made() == ["restored.db"], "The next one removes what was left.")
         }
-        #expect(try await findings(target) == [])
+        #expect(try await harness.findings(of: target) == [])
         for name in try made() where name != "restored.db" {
             try FileManager.default.removeItem(atPath: folder.file(name))
         }
-        #expect(try await findings(target) == [])
+        #expect(try await harness.findings(of: target) == [])
     }
 
     /// An error at any point leaves nothing at all.

@@ -5,17 +5,12 @@ import Testing
 @testable import PenstockSQL
 @testable import PenstockSQLite
 
-/// A backup in which workers had messages: what is theirs, and the store's that they worked for, is not the restored store's.
+/// A backup in which workers had messages, or were asked to end: what is theirs, and the store's that they worked for, is not the
+/// restored store's.
 @Suite(.timeLimit(.minutes(5))) struct RestoredLeaseTests {
     private let harness = SQLiteHarness()
     private var backup: String { harness.folder.file("backup.db") }
     private var target: String { harness.folder.file("restored.db") }
-
-    private func openWithJobs(_ policy: QueuePolicy = QueuePolicy()) async throws -> SQLiteStore {
-        let store = try await harness.openStore()
-        try await store.configure(.jobs, .create(policy, ifAbsent: true))
-        return store
-    }
 
     private func backUp(_ store: SQLiteStore) async throws {
         try await ForeignProgram(harness.path).run("VACUUM INTO '\(backup)'")
@@ -26,13 +21,9 @@ import Testing
         try await SQLiteStore.open(path: path, options: .init(time: harness.time))
     }
 
-    private func findings() async throws -> [HealthFinding] {
-        try await SQLiteStore.inspectHealth(path: target, time: harness.time).findings.filter { $0.severity != .note }
-    }
-
     /// A receipt handle of one store, and the key of a dead letter that was brought in it, say nothing in another one.
     @Test func eachRestoredStoreIsAnotherOne() async throws {
-        let store = try await openWithJobs()
+        let store = try await harness.openWithJobs()
         let id = try await store.storeID()
         try await backUp(store)
         var ids = [id]
@@ -49,7 +40,7 @@ import Testing
 
     /// Its message was at work, which a pause does not end; in the restored store it is to start anew.
     @Test func aGroupThatIsPausedStartsNothing() async throws {
-        let store = try await openWithJobs(QueuePolicy(groups: .fifo()))
+        let store = try await harness.openWithJobs(QueuePolicy(groups: .fifo()))
         for text in ["a1", "a2"] { try await store.put(.text(text, group: "a")) }
         #expect(try await store.take(9).map(\.lease.sequence.rawValue) == [1])
         try await store.configure(.jobs, .pauseGroup("a"))
@@ -58,7 +49,7 @@ import Testing
         try await backUp(store)
 
         #expect(try await SQLiteStore.restore(from: backup, to: target).released == 1)
-        #expect(try await findings() == [])
+        #expect(try await harness.findings(of: target) == [])
         let restored = try await openRestored(target)
         #expect(try await restored.take(9).isEmpty)
         try await restored.configure(.jobs, .resumeGroup("a"))
@@ -68,11 +59,11 @@ import Testing
             _ = try await restored.settle(messages.map { Settlement($0.lease, .done) })
         }
         try await restored.close()
-        #expect(try await findings() == [])
+        #expect(try await harness.findings(of: target) == [])
     }
 
     @Test func nothingIsLeftOfWorkersAndOfWhatTheySaid() async throws {
-        let store = try await openWithJobs()
+        let store = try await harness.openWithJobs()
         try await store.put(.text("far"))
         let claim = try await store.claim(
             ClaimRequest(queue: .jobs, limit: 1, lease: .seconds(30), remoteWorker: WorkerName("far")))
@@ -101,5 +92,34 @@ import Testing
         #expect(message.attempt == 1)
         #expect(try await restored.extend([LeaseExtension(lease, by: .seconds(30))]) == [.lost])
         try await restored.close()
+    }
+
+    /// What a worker was asked to end was not to be worked again: it is cancelled, and what waits for it is told.
+    @Test func whatWasToBeCancelledIs() async throws {
+        let store = try await harness.openWithJobs()
+        let flow = try await store.start(
+            NewWorkflow(
+                tasks: [
+                    NewTask(TaskName("a"), queue: .jobs, message: .text("a")),
+                    NewTask(
+                        TaskName("b"), queue: .jobs, message: .text("b"), dependencies: [Dependency(on: TaskName("a"))]),
+                ]), durability: .processCrash)
+        try await store.put(.text("kept", key: "kept"))
+        try await store.put(.text("keyed", key: "key"))
+        #expect(try await store.take(3).count == 3)
+        #expect(try await store.apply(.requestCancel(), to: [flow.receipts[0].sequence, SequenceNumber(4)]) == 2)
+        try await backUp(store)
+
+        #expect(try await SQLiteStore.restore(from: backup, to: target).released == 1)
+        #expect(try await harness.findings(of: target) == [])
+        let restored = try await openRestored(target)
+        _ = try await restored.reclaim()
+        let records = try await restored.messages(MessageQuery())
+        #expect(records.map(\.state) == [.cancelled, .cancelled, .ready, .cancelled])
+        #expect(records.map(\.reason) == [.requested, .parentFailed, nil, .requested])
+        #expect(try await !restored.put(.text("again", key: "key")).skipped)
+        #expect(try await restored.put(.text("again", key: "kept")).skipped)
+        try await restored.close()
+        #expect(try await harness.findings(of: target) == [])
     }
 }

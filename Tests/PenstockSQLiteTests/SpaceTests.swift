@@ -12,12 +12,6 @@ import Testing
     private let harness = SQLiteHarness()
     private var path: String { harness.path }
 
-    private func openWithJobs(_ retention: Retention = Retention()) async throws -> SQLiteStore {
-        let store = try await harness.openStore()
-        try await store.configure(.jobs, .create(QueuePolicy(retention: retention), ifAbsent: true))
-        return store
-    }
-
     private func enqueue(_ count: Int, _ store: SQLiteStore, due: Due = .now) async throws {
         let text = String(repeating: "x", count: 200)
         var left = count
@@ -52,7 +46,7 @@ import Testing
     }
 
     @Test func pruningManyLetsOthersThroughAndShrinksTheFile() async throws {
-        let store = try await openWithJobs()
+        let store = try await harness.openWithJobs()
         try await enqueue(50_000, store)
         try await finish(50_000, store)
         let before = try await pages("page_count")
@@ -72,7 +66,7 @@ import Testing
     }
 
     @Test func deletingALargeQueueShrinksTheFile() async throws {
-        let store = try await openWithJobs()
+        let store = try await harness.openWithJobs()
         try await enqueue(30_000, store)
         let before = try await pages("page_count")
         try await store.configure(.jobs, .delete(force: true))
@@ -81,7 +75,7 @@ import Testing
     }
 
     @Test func theLogBesideTheFileIsCutAfterABurst() async throws {
-        let store = try await openWithJobs()
+        let store = try await harness.openWithJobs()
         let reader = try ForeignProgram(path)
         try await reader.run("BEGIN")
         _ = try await reader.rows("SELECT count(*) FROM penstock_log")
@@ -102,7 +96,8 @@ import Testing
 
     /// Messages that were accepted early and ended late do not keep those that ended before them.
     @Test func stragglersAtTheHeadOfTheLogKeepNothing() async throws {
-        let store = try await openWithJobs(Retention(age: .seconds(100), deadAge: .seconds(100)))
+        let store = try await harness.openWithJobs(
+            QueuePolicy(retention: Retention(age: .seconds(100), deadAge: .seconds(100))))
         try await enqueue(3000, store, due: .after(.seconds(150)))
         try await enqueue(4000, store)
         try await finish(4000, store)
@@ -120,7 +115,7 @@ import Testing
     }
 
     @Test(arguments: [Int.max, 1_000_000]) func anyLimitIsAStep(_ limit: Int) async throws {
-        let store = try await openWithJobs()
+        let store = try await harness.openWithJobs()
         try await enqueue(12_000, store)
         try await finish(12_000, store)
         let request = PruneRequest(retention: Retention(age: .zero), limit: limit)
@@ -133,7 +128,7 @@ import Testing
     @Test func aFileWithoutAutoVacuumIsPrunedAllTheSame() async throws {
         let plain = try ForeignProgram(path)
         try await plain.run("PRAGMA auto_vacuum = NONE; CREATE TABLE first (x); DROP TABLE first")
-        let store = try await openWithJobs()
+        let store = try await harness.openWithJobs()
         #expect(try await pages("auto_vacuum") == 0)
         try await enqueue(5000, store)
         try await finish(5000, store)
@@ -143,7 +138,7 @@ import Testing
     }
 
     @Test func aClaimOfHugePayloadsIsBounded() async throws {
-        let store = try await openWithJobs()
+        let store = try await harness.openWithJobs()
         let payload = [UInt8](repeating: 1, count: 9 * 1024 * 1024)
         for _ in 1...10 {
             _ = try await store.enqueue([NewMessage(payload: payload)], to: .jobs, durability: .processCrash)

@@ -11,10 +11,6 @@ import Testing
     private let harness = SQLiteHarness()
     private var path: String { harness.path }
 
-    private func findings() async throws -> [HealthFinding] {
-        try await SQLiteStore.inspectHealth(path: path, time: harness.time).findings.filter { $0.severity != .note }
-    }
-
     /// A file of the schema before, with a message in every table, goes on where it was.
     @Test func anOlderFileKeepsItsMessages() async throws {
         try await makeOlderFile(version: 11, at: path)
@@ -65,9 +61,9 @@ import Testing
         let store = try await harness.openWithJobs()
         try await store.begin([("a", []), ("b", ["a"]), ("c", ["a", "b"]), ("d", [])])
         try await ForeignProgram(path).run(sql)
-        #expect(try await !findings().isEmpty)
+        #expect(try await !harness.findings().isEmpty)
         _ = try await SQLiteStore.repair(path: path, time: harness.time)
-        #expect(try await findings() == [])
+        #expect(try await harness.findings() == [])
         #expect(try await SQLiteStore.repair(path: path, time: harness.time).repairs == [])
         _ = try await store.reclaim()
         _ = try await store.apply(.redrive, to: .queue(.jobs, states: [.dead]))
@@ -77,7 +73,7 @@ import Testing
             _ = try await store.settle(messages.map { Settlement($0.lease, .done) })
         }
         #expect(try await store.depths().pending == 0)
-        #expect(try await findings() == [])
+        #expect(try await harness.findings() == [])
         try await store.close()
     }
 
@@ -95,7 +91,7 @@ import Testing
             UPDATE penstock_task SET due_at = \(now - 1) WHERE name = 'd';
             """)
         _ = try await SQLiteStore.repair(path: path, time: harness.time)
-        #expect(try await findings() == [])
+        #expect(try await harness.findings() == [])
         #expect(
             try await program.rows("SELECT sequence, due_at FROM penstock_scheduled ORDER BY sequence")
                 == ["2|\(now + 60_000_000)", "3|\(now + 90_000_000)"])
@@ -105,7 +101,7 @@ import Testing
             _ = try await store.settle(messages.map { Settlement($0.lease, .done) })
             harness.time.advance(by: .seconds(90))
         }
-        #expect(try await findings() == [])
+        #expect(try await harness.findings() == [])
         try await store.close()
     }
 

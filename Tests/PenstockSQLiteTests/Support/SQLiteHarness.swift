@@ -40,9 +40,11 @@ final class SQLiteHarness: StoreHarness {
     }
 
     /// A store on the file, which has the queue `jobs`.
-    func openWithJobs(afterStep: (@Sendable () async throws -> Void)? = nil) async throws -> SQLiteStore {
+    func openWithJobs(
+        _ policy: QueuePolicy = QueuePolicy(), afterStep: (@Sendable () async throws -> Void)? = nil
+    ) async throws -> SQLiteStore {
         let store = try await openStore(afterStep: afterStep)
-        try await store.configure(.jobs, .create(QueuePolicy(), ifAbsent: true))
+        try await store.configure(.jobs, .create(policy, ifAbsent: true))
         return store
     }
 
@@ -56,6 +58,11 @@ final class SQLiteHarness: StoreHarness {
         ])
         try await store.put(.text("later", due: .after(.seconds(99))))
         return store
+    }
+
+    /// What an inspection finds of the file, or of another one, and is no note.
+    func findings(of other: String? = nil) async throws -> [HealthFinding] {
+        try await SQLiteStore.inspectHealth(path: other ?? path, time: time).findings.filter { $0.severity != .note }
     }
 
     func crash(_ store: any MessageStore) async throws {
