@@ -10,8 +10,6 @@ package final class DeliveryEngine<Element: Sendable>: Sendable {
     private struct State {
         var demand = 0
         var isCancelled = false
-        var isResting = true
-        var stillWaiters: [@Sendable () -> Void] = []
     }
 
     private let queue: Queue<Element>
@@ -49,18 +47,8 @@ package final class DeliveryEngine<Element: Sendable>: Sendable {
         tell { $0.isCancelled = true }
     }
 
-    /// Calls `body` when nothing is under way: what can be claimed was given, and the reader waits.
-    package func whenStill(_ body: @escaping @Sendable () -> Void) {
-        let isStill = state.withLock { state in
-            if !state.isResting { state.stillWaiters.append(body) }
-            return state.isResting
-        }
-        if isStill { body() }
-    }
-
     /// Works until ``cancel()`` or a failure of the store, which it returns.
     package func run() async -> (any Error)? {
-        defer { rest() }
         holder.line.beginCarrying { [self] in tell { _ in } }
         defer { holder.line.endCarrying() }
         var claimLoop = ClaimLoop(holder)
@@ -76,20 +64,8 @@ package final class DeliveryEngine<Element: Sendable>: Sendable {
     }
 
     private func tell(_ change: (inout State) -> Void) {
-        state.withLock { state in
-            change(&state)
-            state.isResting = false
-        }
+        state.withLock { change(&$0) }
         work.ring(queue.name)
-    }
-
-    private func rest() {
-        let waiters = state.withLock { state in
-            state.isResting = true
-            defer { state.stillWaiters = [] }
-            return state.stillWaiters
-        }
-        for waiter in waiters { waiter() }
     }
 
     /// Claims once, or waits for a reason to. Returns whether there is to be another round.
@@ -117,9 +93,7 @@ package final class DeliveryEngine<Element: Sendable>: Sendable {
         } else if demand > 0 {
             waits.append { [inFlight] in try await inFlight.waitForDeparture(after: departedCount) }
         }
-        if work.token(for: queue.name) == told { rest() }
         try await firstOf(waits)
-        state.withLock { $0.isResting = false }
         return true
     }
 
