@@ -125,12 +125,8 @@ struct BufferStateMachine<
 
     /// Upstream has ended, and no task runs any more.
     @inlinable mutating func tasksEnded() -> Action? {
-        var failure: Failure?
-        if case .stopping(let reason) = phase { failure = reason }
-        guard let consumer = consumer.take() else {
-            phase = .ended(failure)
-            return nil
-        }
+        phase.tasksEnded()
+        guard case .ended(let failure) = phase, let consumer = consumer.take() else { return nil }
         phase = .ended(nil)
         return .end(consumer, failure)
     }
