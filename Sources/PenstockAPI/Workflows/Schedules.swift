@@ -25,7 +25,7 @@ struct Schedules: Sendable {
         let principal = context.principal
         try principal.require(.read)
         let found = try await store.storage.schedules(
-            after: try parameters.value("after") { name throws(PenstockError) in try ScheduleName(name) },
+            after: try parameters.name("after"),
             limit: try parameters.count("limit", in: Bounds.pageRange) ?? 100
         ) { principal.may(.read, $0.schedule.queue) }
         return .page(

@@ -25,8 +25,8 @@ struct Workflows: Sendable {
         try context.principal.require(.produce)
         let body = try await request.wholeBody(bytesMax: WorkflowFile.bytesMax)
         let written = try WorkflowFile(Array(body.readableBytesView))
-        let name = try parameters.value("name") { name throws(PenstockError) in try WorkflowName(name) }
-        let queue = try parameters.value("queue") { name throws(PenstockError) in try QueueName(name) }
+        let name: WorkflowName? = try parameters.name("name")
+        let queue: QueueName? = try parameters.name("queue")
         let workflow = NewWorkflow(
             try name ?? written.name.map { try WorkflowName($0) },
             tasks: try written.tasks.map { try $0.task(defaultQueue: queue) })

@@ -17,7 +17,7 @@ struct DeadLetterPages {
 
     @Sendable private func show(_ visit: Visit) async throws -> Response {
         let query = try visit.query(["queue", "preceding"])
-        let queue = try query.value("queue") { text throws(PenstockError) in try QueueName(text) }
+        let queue: QueueName? = try query.name("queue")
         let preceding = try query.sequence("preceding")
         var fields: Fields = ["queueShown": queue?.text ?? ""]
         if queue == nil, !visit.mayRead(nil) {
@@ -81,8 +81,8 @@ struct DeadLetterPages {
     private func move(_ command: LineCommand, _ word: String, _ outcome: String) -> Routes.Show {
         { visit in
             let form = try await visit.form(["queue", "example", "shown", "expected", "place"])
-            guard let queue = try form.value("queue", { text throws(PenstockError) in try QueueName(text) }),
-                let example = try form.sequence("example"), let shown = form.text("shown")
+            guard let queue: QueueName = try form.name("queue"), let example = try form.sequence("example"),
+                let shown = form.text("shown")
             else {
                 throw Problem.invalid("A group is named by its queue and a message, with the error that was shown.")
             }

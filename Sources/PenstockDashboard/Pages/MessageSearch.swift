@@ -13,7 +13,7 @@ struct MessageSearch {
     private let typed: [(String, String?)]
 
     init(_ fields: QueryParameters, now: Timestamp) throws(Problem) {
-        queue = try fields.value("queue") { text throws(PenstockError) in try QueueName(text) }
+        queue = try fields.name("queue")
         state = try fields.choice("state", MessageState.self)
         typed = Self.names.sorted().map { ($0, fields.text($0)) }
         var filter = MessageFilter()

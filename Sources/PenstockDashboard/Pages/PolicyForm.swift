@@ -62,7 +62,7 @@ enum PolicyForm {
             case .limit: .limit(try form.count("limitPerKey", in: Limits.groupLimitRange) ?? 1)
             }
         policy.limit = try form.count("limit", in: Limits.leasedLimitRange)
-        policy.sharedLimit = try form.value("sharedLimit") { text throws(PenstockError) in try LimitName(text) }
+        policy.sharedLimit = try form.name("sharedLimit")
         policy.rate = try rate(form, "rate", "burst")
         policy.ratePerKey = try rate(form, "ratePerKey", "burstPerKey")
         policy.isFair = try form.flag("isFair")

@@ -21,7 +21,7 @@ struct ReplayPlan {
         state = try fields.choice("state", MessageState.self)
         since = try fields.time("since", now: now)
         before = try fields.time("before", now: now)
-        into = try fields.value("into") { text throws(PenstockError) in try QueueName(text) }
+        into = try fields.name("into")
     }
 
     /// The last messages of the queue that it asks for, in the order of the log.

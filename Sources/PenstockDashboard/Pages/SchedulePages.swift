@@ -18,7 +18,7 @@ struct SchedulePages {
     }
 
     @Sendable private func list(_ visit: Visit) async throws -> Response {
-        let after = try visit.query(["after"]).value("after") { name throws(PenstockError) in try ScheduleName(name) }
+        let after: ScheduleName? = try visit.query(["after"]).name("after")
         let (records, isMore) = try await visit.site.store.storage.schedules(after: after, limit: Self.rowCountMax) {
             visit.mayRead($0.schedule.queue)
         }

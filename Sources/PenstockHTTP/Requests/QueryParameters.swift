@@ -104,6 +104,11 @@ package struct QueryParameters {
         }
     }
 
+    /// The parameter as the name of something in the store.
+    package func name<Name: StoreName>(_ name: String) throws(Problem) -> Name? {
+        try value(name) { text throws(PenstockError) in try Name(text) }
+    }
+
     /// The parameter made into a value by `make`, whose error is told with the parameter's name.
     package func value<Value>(_ name: String, _ make: (String) throws(PenstockError) -> Value) throws(Problem) -> Value?
     {
