@@ -27,21 +27,9 @@ struct Replays: Sendable {
             // Said now, and not when the first message is found to have nowhere to go.
             _ = try await store.status(of: into)
         }
-        let cutShort = "The replay was cut short; the messages that were replayed name their origin."
-        let queues = [queue, into ?? queue]
-        let end = try await context.wait(atMost: Self.timeMax, time) { [store] in
-            // A token that was taken back meanwhile puts nothing more in line.
-            try await store.replay(query, into: into, dryRun: isDryRun) {
-                try context.requireStill(.operate, queues, orSay: cutShort)
-            }
-        }
-        switch end {
-        case .happened(let count):
-            return .json(.object([isDryRun ? "wouldReplay" : "replayed": .integer(count)]))
-        case .clientGone: throw Problem.clientGone(cutShort)
-        case .timeIsUp, .serverStops:
-            throw Problem(.gatewayTimeout, code: PenstockError.Code.outcomeUnknown.rawValue, cutShort)
-        }
+        let count = try await context.replay(
+            query, into: into, dryRun: isDryRun, in: store, atMost: Self.timeMax, time)
+        return .json(.object([isDryRun ? "wouldReplay" : "replayed": .integer(count)]))
     }
 }
 

@@ -79,21 +79,9 @@ struct LogPages {
         try visit.principal.require(.operate, target)
         let said = try await visit.act("replay", on: "\(queue) into \(target)", queue: queue, .operate) {
             let query = MessageQuery(queue: queue, sequences: messages, states: plan.state.map { [$0] })
-            let (store, context, into) = (visit.site.store, visit.context, plan.into)
-            let cutShort = "The replay was cut short; the messages that were replayed name their origin."
-            // A queue that is full makes it wait, and nobody waits for ever; nor does a visitor whose token was taken back.
-            let end = try await context.wait(atMost: Self.replayTimeMax, visit.site.time) {
-                try await store.replay(query, into: into, dryRun: false) {
-                    try context.requireStill(.operate, [queue, target], orSay: cutShort)
-                }
-            }
-            let count: Int
-            switch end {
-            case .happened(let done): count = done
-            case .clientGone: throw Problem.clientGone(cutShort)
-            case .timeIsUp, .serverStops:
-                throw Problem(.gatewayTimeout, code: PenstockError.Code.outcomeUnknown.rawValue, cutShort)
-            }
+            let count = try await visit.context.replay(
+                query, into: plan.into, dryRun: false, in: visit.site.store, atMost: Self.replayTimeMax,
+                visit.site.time)
             let rest = count < messages.count ? " The others are gone, or not in that state any more." : ""
             return "\(CountText.format(count, "message")) replayed into '\(target)'.\(rest)"
         }
