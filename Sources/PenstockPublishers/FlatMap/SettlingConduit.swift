@@ -203,7 +203,7 @@ final class SettlingConduit<Output, Input: Settleable>: Subscriber, Subscription
             state.withLock { $0.works[name]?.subscription }?.request(.max(1))
         case .settle(let name, let end):
             state.withLock { $0.works.removeValue(forKey: name) }?.run.end(end)
-        case .giveUp(let name), .cancel(let name):
+        case .giveUp(let name):
             let work = state.withLock { $0.works.removeValue(forKey: name) }
             work?.subscription?.cancel()
             work?.run.end(.givenUp)

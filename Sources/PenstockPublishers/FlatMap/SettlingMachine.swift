@@ -29,10 +29,8 @@ struct SettlingMachine<Output> {
         case askUpstream(Int)
         case askWork(Name)
         case settle(Name, HandlerEnd)
-        /// Cancel the work, and give its delivery back.
+        /// Cancel the work, and give its delivery back, unless that is lost.
         case giveUp(Name)
-        /// Cancel the work; its delivery is lost.
-        case cancel(Name)
         case cancelUpstream
         case letGo([Output])
     }
@@ -98,7 +96,7 @@ struct SettlingMachine<Output> {
         // What it gave before, and nobody has taken, comes out all the same, also when it failed: it was given.
         works[name]?.end = end
         let actions = endIfDone(name)
-        return (finishIfDone(), end.isFromOutside ? [.cancel(name)] + actions : actions)
+        return (finishIfDone(), end.isFromOutside ? [.giveUp(name)] + actions : actions)
     }
 
     mutating func settled(_ name: Name) -> (steps: [Step], actions: [Action]) {

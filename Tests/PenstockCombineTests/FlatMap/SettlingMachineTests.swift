@@ -101,7 +101,7 @@ import Testing
         var fails = working()
         #expect(names(fails.workEnded(.failed(Broken()), 1).actions) == ["settle(1, failed(Broken()))"])
         var lost = working()
-        #expect(names(lost.workEnded(.leaseLost, 1).actions) == ["cancel(1)", "askUpstream(1)"])
+        #expect(names(lost.workEnded(.leaseLost, 1).actions) == ["giveUp(1)", "askUpstream(1)"])
         var last = working()
         #expect(names(last.ended(.finished).steps) == [])
         #expect(names(last.workEnded(.leaseLost, 1).steps) == ["end(finished)"], "Nothing is left to settle.")
@@ -115,7 +115,7 @@ import Testing
     /// Nobody settles it then, and nobody says that it is settled.
     @Test func aLeaseEndsWhileTheLastValueOfAnEndedWorkWaits() {
         var waits = endedValueWaits
-        #expect(names(waits.workEnded(.cancelled, 1).actions) == ["cancel(1)"])
+        #expect(names(waits.workEnded(.cancelled, 1).actions) == ["giveUp(1)"])
         #expect(names(waits.workEnded(.finished, 1).actions) == [])
         #expect(names(waits.settled(1).actions) == [])
         #expect(names(waits.request(1)) == ["give(1, 1)"])
