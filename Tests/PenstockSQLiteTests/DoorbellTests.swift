@@ -37,6 +37,50 @@ import Testing
         for store in stores { try await store.close() }
     }
 
+    /// Looks, and sees nothing.
+    private struct Lookout: ChangePolling {
+        let looked: AsyncStream<Void>.Continuation
+
+        func look(forTheDead: Bool) -> ChangesSeen {
+            looked.yield()
+            return ChangesSeen()
+        }
+
+        func close() { looked.finish() }
+    }
+
+    /// A commit writes to the log, of which the kernel tells, and then it rings. With a pause that never ends a ring that is not heard at
+    /// once is not heard at all.
+    @Test(.timeLimit(.minutes(1))) func aRingRightBehindAWriteIsHeardAtOnce() async throws {
+        let store = try await SQLiteStore.openWithJobs(path)
+        let side = try SharedFolder(besideDatabaseAt: path)
+        let (doorbell, other) = (try Doorbell(side), try Doorbell(side))
+        let wakeups = doorbell.wakeups
+        let (looks, looked) = AsyncStream.makeStream(of: Void.self)
+        let listener = ChangeListener(
+            database: path, folder: side, doorbell: doorbell, hearingPauseMilliseconds: .max
+        ) {
+            Lookout(looked: looked)
+        }
+        let token = wakeups.token(for: .jobs)
+        async let woken: Void = wakeups.waitForWork(in: .jobs, after: token)
+        try await wakeups.waitForWaiters()
+        listener.start()
+        var look = looks.makeAsyncIterator()
+        #expect(await look.next() != nil)
+        let program = try DatabaseQueue(path: path)
+        try await program.write { database in
+            try database.execute(sql: "INSERT INTO penstock_messages (queue, payload) VALUES ('jobs', 'x')")
+        }
+        // It has heard of that, and so it looks.
+        #expect(await look.next() != nil)
+        other.ring([(RingBucket.of(.jobs), Ring(messages: 1))])
+        try await woken
+        await listener.end()
+        try program.close()
+        try await store.close()
+    }
+
     /// Takes the next message of `queue`, and sleeps until there is one: token, look, wait.
     private static func receive(_ queue: QueueName, _ store: SQLiteStore) async throws -> String {
         while true {

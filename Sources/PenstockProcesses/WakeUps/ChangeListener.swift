@@ -18,19 +18,23 @@ package final class ChangeListener: Sendable {
     private let database: String?
     private let folder: SharedFolder
     private let doorbell: Doorbell
+    private let hearingPauseMilliseconds: Int32
     private let makePoller: @Sendable () -> sending any ChangePolling
 
     /// - Parameters:
     ///   - database: the database's file. The kernel tells when it loses its name, and when its write-ahead log is written to. `nil`: a
     ///     server has it.
+    ///   - hearingPauseMilliseconds: lies between two times that it hears rings, where the kernel wakes it for them.
     ///   - makePoller: makes the poller of the thread that watches.
     package init(
         database: String?, folder: SharedFolder, doorbell: Doorbell,
+        hearingPauseMilliseconds: Int32 = ChangeWatcher.hearingPauseMilliseconds,
         makePoller: @escaping @Sendable () -> sending any ChangePolling
     ) {
         self.database = database
         self.folder = folder
         self.doorbell = doorbell
+        self.hearingPauseMilliseconds = hearingPauseMilliseconds
         self.makePoller = makePoller
     }
 
@@ -72,10 +76,9 @@ package final class ChangeListener: Sendable {
         ///
         /// - Returns: what ends it, to be called once.
         private func watch() throws -> @Sendable () -> Void {
-            let notifications = Notifications()
+            let notifications = Notifications(bell: doorbell.board.path)
             var ends: [Int32] = [-1, -1]
-            guard let notifications, notifications.watch(doorbell.board.path, IN_MODIFY),
-                notifications.watch(folder.path, IN_CLOSE_WRITE),
+            guard let notifications, notifications.watch(folder.path, IN_CLOSE_WRITE),
                 // Closed in child processes from the start: a worker's command with an end would keep the thread.
                 socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0, &ends) == 0
             else {
@@ -132,13 +135,15 @@ package final class ChangeListener: Sendable {
                     if heard.contains(.worker) { watcher.suspect() }
                     if heard.contains(.writeAheadLog) { watcher.expectCommit() }
                     if heard.contains(.database) { watcher.doubtFile() }
+                    // A commit writes there and rings a moment later, and that ring is not to wait. The kernel says it once a look.
+                    if heard == .writeAheadLog { continue }
                 } else if watcher.isAttending {
                     watcher.attend()
                 } else {
                     continue
                 }
                 // While rings come fast they are heard together. The first one was heard at once.
-                if poll(&waited[1], 1, ChangeWatcher.hearingPauseMilliseconds) > 0 { return }
+                if poll(&waited[1], 1, hearingPauseMilliseconds) > 0 { return }
             }
         }
     }
@@ -160,10 +165,15 @@ package final class ChangeListener: Sendable {
         static let lossOfName = UInt32(IN_ATTRIB) | UInt32(IN_MOVE_SELF) | UInt32(IN_DELETE_SELF)
 
         let descriptor: Int32
+        /// The kernel's number of the watch of the doorbell's file.
+        private let bell: Int32
 
-        init?() {
+        /// Hears when the doorbell's file at the path `bell` is written to.
+        init?(bell path: String) {
             descriptor = inotify_init1(Int32(IN_NONBLOCK | IN_CLOEXEC))
             if descriptor < 0 { return nil }
+            bell = inotify_add_watch(descriptor, path, UInt32(IN_MODIFY))
+            if bell < 0 { return nil }
         }
 
         deinit {
@@ -183,12 +193,12 @@ package final class ChangeListener: Sendable {
             while true {
                 let length = Foundation.read(descriptor, &buffer, buffer.count)
                 if length <= 0 { return heard }
-                heard.formUnion(Self.heard(in: buffer[..<length]))
+                heard.formUnion(self.heard(in: buffer[..<length]))
             }
         }
 
         /// Reads the kernel's records, https://man7.org/linux/man-pages/man7/inotify.7.html.
-        private static func heard(in events: ArraySlice<UInt8>) -> Heard {
+        private func heard(in events: ArraySlice<UInt8>) -> Heard {
             let headerSize = MemoryLayout<inotify_event>.size
             var heard: Heard = []
             var rest = events
@@ -196,8 +206,9 @@ package final class ChangeListener: Sendable {
                 let header = rest.withUnsafeBytes { $0.loadUnaligned(as: inotify_event.self) }
                 // The kernel had too many to tell all.
                 if header.mask & UInt32(IN_Q_OVERFLOW) != 0 { return [.worker, .writeAheadLog, .database] }
-                // The watch of the write-ahead log goes with its event.
+                // The watch of the write-ahead log goes with its event. Only the doorbell is asked for the same.
                 if header.mask & UInt32(IN_IGNORED) != 0 { heard.insert(.writeAheadLog) }
+                if header.mask & UInt32(IN_MODIFY) != 0, header.wd != bell { heard.insert(.writeAheadLog) }
                 if header.mask & Self.lossOfName != 0 { heard.insert(.database) }
                 let name = rest.dropFirst(headerSize).prefix(Int(header.len))
                 if name.starts(with: WorkerLock.prefix.utf8) { heard.insert(.worker) }
