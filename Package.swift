@@ -475,8 +475,8 @@ let package = Package(
         ),
         // A stream in a process of its own, which a proof kills.
         .executableTarget(
-            name: "PenstockPipeline", dependencies: ["Penstock"], path: "Tests/PenstockProcessTests/Pipeline",
-            swiftSettings: strict),
+            name: "PenstockPipeline", dependencies: ["Penstock", "PenstockPublishers"],
+            path: "Tests/PenstockProcessTests/Pipeline", swiftSettings: strict),
         // A handler with steps in a process of its own, which a proof kills.
         .executableTarget(
             name: "PenstockStepper", dependencies: ["Penstock", .product(name: "GRDB", package: "GRDB.swift")],

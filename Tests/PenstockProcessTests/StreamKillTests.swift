@@ -4,17 +4,20 @@ import Subprocess
 import Testing
 
 extension Proofs {
-    /// A stream whose buffer is a queue, in a process that is killed fifty times on its way through 10,000 numbers.
+    /// A stream whose buffer is a queue, of sequences or of publishers, in a process that is killed fifty times on its way
+    /// through 10,000 numbers.
     @Suite struct StreamKillTests {
         static let killCount = 50
         static let count = 10_000 * Proofs.scale
 
         /// Numbers that came out, of the process that was killed so many times and then ran to its end.
-        private func run(_ policy: String, at site: Site, _ random: SeededRandom) async throws -> [Int] {
+        private func run(
+            _ policy: String, of kind: String = "sequences", at site: Site, _ random: SeededRandom
+        ) async throws -> [Int] {
             var out: [Int] = []
             // What drops gives about two in three.
             let given = policy == "wait" ? Self.count : Self.count / 2
-            let arguments = [site.file, policy, "\(Self.count)"]
+            let arguments = [site.file, policy, "\(Self.count)", kind]
             for _ in 1...Self.killCount {
                 let lines = try Lines()
                 let child = try await site.start(Site.pipeline, arguments, input: nil, output: lines.writeEnd)
@@ -35,10 +38,11 @@ extension Proofs {
             return out
         }
 
-        @Test func nothingIsLostOfAStreamThatWaits() async throws {
+        @Test(arguments: ["sequences", "publishers"])
+        func nothingIsLostOfAStreamThatWaits(kind: String) async throws {
             try await Proofs.withSeed { random in
                 try await Site.use { site in
-                    let out = try await run("wait", at: site, random)
+                    let out = try await run("wait", of: kind, at: site, random)
                     #expect(Set(out) == Set(1...Self.count), Proofs.repeatable)
                     #expect(try site.number("SELECT count(*) FROM penstock_drops") == 0)
                     try await expectOnlyWhatRanAtAKillTwice(out, site)
