@@ -147,6 +147,14 @@ def merged(latencies):
     return result
 
 
+def resident_bytes(pid):
+    """What a process has in memory, pages of its program that others may share included."""
+    for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("VmRSS:"):
+            return int(line.split()[1]) * 1024
+    raise RuntimeError(f"the kernel does not say what process {pid} has in memory")
+
+
 def cpu_seconds(pid):
     """Processor time of all threads that a process has and had."""
     # The clock that clock_getcpuclockid(3) names; a sum over the threads falls when one of them ends.

@@ -5,6 +5,7 @@ from .targets import judged
 HEADINGS = {
     "floor": "The floor: raw SQLite from C, one process",
     "penstock": "Penstock, through its public API",
+    "shell": "The command, from a shell",
     "peers": "Peers: 8 producer and 4 consumer processes",
     "slow disk": "A flush takes 1 ms longer",
     "latency": "Wake-ups",

@@ -3,7 +3,7 @@
 import time
 
 from . import servers
-from .programs import Board, Running, call, cpu_seconds
+from .programs import Board, Running, call, cpu_seconds, resident_bytes
 from .row import EVERYTHING, FLUSHED, READ_ONLY, Row
 
 
@@ -101,16 +101,18 @@ def idle_row(id, section, title, run, **options):
 class IdleWorker:
     """A worker of a queue in which nothing is."""
 
-    def __init__(self, driver, database, command=None, schedules=0):
+    def __init__(self, driver, database, command=None, schedules=0, queues=0):
         self.driver, self.database = driver, database
         # Another program that works the queue, which does not say when it is ready.
         self.command = command
         self.schedules = schedules
+        self.queues = queues
 
     def __enter__(self):
         call([self.driver, "fill", "--db", self.database])
         self.running = Running(
-            self.command or [self.driver, "idle", "--keep", "--db", self.database, "--schedules", self.schedules])
+            self.command or [self.driver, "idle", "--keep", "--db", self.database, "--schedules", self.schedules,
+                             "--queues", self.queues])
         if not self.command:
             self.running.wait_until_ready(120)
         return [self.running.pid]
@@ -149,6 +151,17 @@ def idle(place):
             ("redis", "redis: client in XREADGROUP BLOCK 0, and server", RedisPair, True)]
     for name, title, start, quick in rows:
         yield idle_row(f"idle.{name}", "idle", title, watch(place, start), quick=quick)
+
+    def resting(queues):
+        def run(count, trace=None):
+            with IdleWorker(place.driver, place.database("resting"), queues=queues) as pids:
+                time.sleep(1)
+                return {"messages": 0, "seconds": 1, "value": sum(map(resident_bytes, pids)) / 1e6}
+        return run
+
+    for name, title, queues in (("idle", "", 0), ("queues", ", and 1,000 open queues", 1000)):
+        yield Row(f"memory.{name}", "idle", f"Penstock: memory of a Worker that waits{title}", resting(queues), READ_ONLY,
+                  unit="MB", fixed=1, lower_is_better=True, quick=True)
 
     def memory(count, trace=None):
         database = place.database("memory")

@@ -109,8 +109,13 @@ struct IdleCommand: AsyncParsableCommand {
     @Option(help: "Schedules of its queue, all of them far from due.")
     var schedules = 0
 
+    @Option(help: "Queues that are open besides, and that nobody works.")
+    var queues = 0
+
     func run() async throws {
         let (store, queue) = try await options.open()
+        var others: [Queue<[UInt8]>] = []
+        for number in 0..<queues { others.append(try await store.queue("other-\(number)")) }
         for number in 0..<schedules {
             let yearly = Schedule(
                 queue: queue.name, spec: "0 0 1 1 *", zone: "Europe/Paris", message: NewMessage(payload: options.bytes))
@@ -121,6 +126,7 @@ struct IdleCommand: AsyncParsableCommand {
             waitForGo()
             group.cancelAll()
         }
+        withExtendedLifetime(others) {}
         try await store.close()
     }
 }
