@@ -38,6 +38,14 @@ import Testing
         #expect(Failure(known: Other()) == nil)
     }
 
+    /// A cursor is left out, as no command takes the name of one.
+    @Test func theTableNamesWhatMayBeMissing() {
+        for (code, status) in Self.statuses where code.rawValue.hasPrefix("unknown") && code != .unknownCursor {
+            let kind = code.rawValue.dropFirst("unknown".count).lowercased()
+            #expect(ShellStatus(rawValue: status)?.meaning.contains(kind) == true, "\(code.rawValue)")
+        }
+    }
+
     @Test func everyStatusIsInTheTable() {
         let words = ShellStatus.table.split(whereSeparator: \.isWhitespace).joined(separator: " ")
         #expect(words == ShellStatus.allCases.map { "\($0.rawValue) \($0.meaning)" }.joined(separator: " "))

@@ -30,7 +30,7 @@ enum ShellStatus: Int32, CaseIterable {
         case .usage:
             "wrong arguments or input beyond a limit; nothing was done, but for the lines that `enqueue --lines` had read before it"
         case .data: "the file is damaged, or is no database of Penstock's"
-        case .missing: "no such file, queue, schedule or message"
+        case .missing: "no such file, queue, message, schedule, limit, workflow or task"
         case .unavailable:
             "the queue is full and its policy is `fail`, or it is being deleted; or all queues have moved to another store; or the server cannot be reached"
         case .software: "an error in Penstock itself"
