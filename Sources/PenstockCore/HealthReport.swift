@@ -197,6 +197,8 @@ public struct HealthFinding: Hashable, Sendable, Codable {
         public static let missingRights = Kind(rawValue: "missingRights")
         /// The counter that numbers a table's rows has not come as far as these: they came by replication, which leaves it behind.
         public static let counterBehind = Kind(rawValue: "counterBehind")
+        /// The role sees nothing of what the sessions of other roles do, nor how standbys stand.
+        public static let unseenSessions = Kind(rawValue: "unseenSessions")
     }
 
     /// What was found.

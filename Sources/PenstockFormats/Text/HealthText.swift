@@ -63,6 +63,7 @@ extension HealthReport {
             ([.wrongClock], "the server's clock and this machine's agree"),
             ([.fewConnections], "\(server.connectionCount) of \(server.connectionsMax) connections are taken"),
             ([.writerHeld], "nobody sits on the right to write"),
+            ([.unseenSessions], "the role sees what the sessions of others do"),
         ]
         guard schemaVersion == schemaVersionKnown else { return anywhere }
         let here: [Subject] = [

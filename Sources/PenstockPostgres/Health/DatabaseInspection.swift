@@ -13,6 +13,7 @@ struct DatabaseInspection {
         let version = try migrator.version()
         report.schemaVersion = version
         report.server = try read(server)
+        try inspectSight(server, &report)
         if version > report.schemaVersionKnown {
             report.add(
                 .newerSchema, .warning,
@@ -58,14 +59,30 @@ struct DatabaseInspection {
         return report
     }
 
+    /// Of sessions whose doings the role does not see, nothing is said to be well.
+    private func inspectSight(_ server: ServerConnection, _ report: inout HealthReport) throws {
+        let row = try server.run(
+            "SELECT pg_has_role('pg_read_all_stats', 'USAGE') AS sees, current_user AS role"
+        ).rows[0]
+        if try row.bool("sees") == true { return }
+        let role = try row.text("role") ?? ""
+        report.unchecked.formUnion([.vacuumHeld, .writerHeld])
+        report.add(
+            .unseenSessions, .note,
+            "The role '\(role)' sees nothing of what the sessions of other roles do, nor how standbys stand, so those were not looked at; "
+                + "`GRANT pg_monitor TO \(role)`, or look as a role that has it.")
+    }
+
     private func read(_ server: ServerConnection) throws -> ServerHealth {
         let own = SystemTime()
         let before = own.now
+        // What kind another role's session is of may be hidden, and not that it is in a database.
         let row = try server.run(
             """
             SELECT current_setting('server_version') AS version, pg_is_in_recovery() AS standby,
                 (extract(epoch FROM clock_timestamp()) * 1000000)::BIGINT AS now,
-                (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend') AS count,
+                (SELECT count(*) FROM pg_stat_activity
+                    WHERE backend_type = 'client backend' OR backend_type IS NULL AND datid IS NOT NULL) AS count,
                 current_setting('max_connections')::BIGINT - current_setting('superuser_reserved_connections')::BIGINT AS max,
                 (SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::BIGINT FROM pg_class
                     WHERE relkind = 'r' AND relnamespace = to_regnamespace(quote_ident(current_schema()))) AS bytes

@@ -7,7 +7,7 @@ extension PostgresStore {
     /// a queue at a server, whether its workers get on, and whether its rows agree with each other. Reads all rows but for payloads, so it
     /// takes a while on a large store.
     ///
-    /// What the role may not see, such as the states of others' sessions without `pg_monitor`, is passed over.
+    /// What the role may not see, such as the states of others' sessions without `pg_monitor`, is passed over, and a note says so.
     ///
     /// - Parameters:
     ///   - url: as of ``open(url:options:)``. A standby will do.

@@ -55,8 +55,12 @@ struct ServerInspection {
     private func inspectStandbys(_ report: inout HealthReport) throws {
         if report.server?.isStandby == true { return }
         let names = try rows("SELECT current_setting('synchronous_standby_names') AS value")[0].text("value") ?? ""
-        // A role that may not see the others' states sees no standby either.
         let standbys = try rows("SELECT application_name AS name, sync_state AS state FROM pg_stat_replication")
+        // A role without `pg_read_all_stats` sees that a standby is there, and not how it stands.
+        if !names.isEmpty, try standbys.contains(where: { try $0.text("state") == nil }) {
+            report.unchecked.insert(.asynchronousStandby)
+            return
+        }
         let isConfirmed = try standbys.contains { ["sync", "quorum"].contains(try $0.text("state")) }
         if names.isEmpty, let standby = try standbys.first?.text("name") {
             report.add(

@@ -37,10 +37,36 @@ struct StandbyHealthTests {
             await Task.yield()
         }
         #expect(try await kinds(primary).isEmpty)
+        try await lookAsAnApplication(servers, primary)
         try await servers.stop(standby)
         while try await !servers.ask(primary, "SELECT 1 FROM pg_stat_replication").isEmpty { await Task.yield() }
         let waiting = try await kinds(primary)
         #expect(waiting.map(\.severity) == [.error])
         #expect(waiting.first?.message.contains("none is there") == true)
+    }
+
+    /// The role of an application sees that a standby is there, and neither how it stands nor what the sessions of others do.
+    private func lookAsAnApplication(_ servers: FaultyServers, _ primary: FaultyServers.Node) async throws {
+        try await servers.ask(
+            primary,
+            """
+            CREATE ROLE mill LOGIN; GRANT USAGE ON SCHEMA penstock TO mill;
+            GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA penstock TO mill
+            """)
+        let other = try ServerConnection(ServerAddress(primary.address))
+        let url = primary.address.replacing("//penstock@", with: "//mill@")
+        let unseen: Set<HealthFinding.Kind> = [.asynchronousStandby, .vacuumHeld, .writerHeld]
+        let found = try await PostgresStore.inspectHealth(url: url)
+        #expect(found.findings.map(\.kind) == [.unseenSessions], "\(found.findings.map(\.message))")
+        #expect(found.findings.first?.severity == .note)
+        #expect(found.findings.first?.message.contains("`GRANT pg_monitor TO mill`") == true)
+        #expect(found.unchecked.isSuperset(of: unseen))
+        // Its own and the other one, whose kind it does not see.
+        #expect(found.server?.connectionCount ?? 0 >= 2)
+        try await servers.ask(primary, "GRANT pg_monitor TO mill")
+        let whole = try await PostgresStore.inspectHealth(url: url)
+        #expect(whole.findings.isEmpty, "\(whole.findings.map(\.message))")
+        #expect(whole.unchecked.isDisjoint(with: unseen))
+        withExtendedLifetime(other) {}
     }
 }
