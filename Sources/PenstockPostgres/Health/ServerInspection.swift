@@ -55,14 +55,21 @@ struct ServerInspection {
     private func inspectStandbys(_ report: inout HealthReport) throws {
         if report.server?.isStandby == true { return }
         let names = try rows("SELECT current_setting('synchronous_standby_names') AS value")[0].text("value") ?? ""
-        let standbys = try rows("SELECT application_name AS name, sync_state AS state FROM pg_stat_replication")
+        // Backups, archives of the log and subscribers read it as a standby does, and take over from nobody.
+        let standbys = try rows(
+            """
+            SELECT application_name AS name, sync_state AS state,
+                coalesce(state, '') <> 'backup' AND application_name NOT IN ('pg_basebackup', 'pg_receivewal')
+                AND NOT EXISTS (SELECT FROM pg_replication_slots WHERE active_pid = pid AND slot_type = 'logical') AS follows
+            FROM pg_stat_replication ORDER BY application_name
+            """)
         // A role without `pg_read_all_stats` sees that a standby is there, and not how it stands.
         if !names.isEmpty, try standbys.contains(where: { try $0.text("state") == nil }) {
             report.unchecked.insert(.asynchronousStandby)
             return
         }
         let isConfirmed = try standbys.contains { ["sync", "quorum"].contains(try $0.text("state")) }
-        if names.isEmpty, let standby = try standbys.first?.text("name") {
+        if names.isEmpty, let standby = try standbys.first(where: { try $0.bool("follows") == true })?.text("name") {
             report.add(
                 .asynchronousStandby, .warning,
                 "The standby '\(standby)' is asynchronous, so messages with a receipt that says powerLoss are lost when it takes over; name "

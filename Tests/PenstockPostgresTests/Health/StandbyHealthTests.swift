@@ -18,6 +18,7 @@ struct StandbyHealthTests {
         try await servers.makePrimary(primary)
         try await PostgresStore.open(url: primary.address).close()
         #expect(try await kinds(primary).isEmpty)
+        try await archive(servers, primary)
         try await servers.makeStandby(standby, of: primary)
         while try await servers.ask(primary, "SELECT 1 FROM pg_stat_replication WHERE state = 'streaming'").isEmpty {
             await Task.yield()
@@ -43,6 +44,22 @@ struct StandbyHealthTests {
         let waiting = try await kinds(primary)
         #expect(waiting.map(\.severity) == [.error])
         #expect(waiting.first?.message.contains("none is there") == true)
+    }
+
+    /// Whoever only keeps the server's log is no standby.
+    private func archive(_ servers: FaultyServers, _ primary: FaultyServers.Node) async throws {
+        let folder = primary.socketFolder + "/received"
+        try await servers.command("mkdir", folder)
+        // It ends with its connection.
+        try await servers.command(
+            "sh", "-c", #""$0" -h "$1" -U penstock -D "$2" --no-loop > /dev/null 2>&1 &"#,
+            try #require(PostgresServer.programs) + "/pg_receivewal", primary.socketFolder, folder)
+        let senders = "SELECT pid FROM pg_stat_replication WHERE application_name = 'pg_receivewal'"
+        while try await servers.ask(primary, senders).isEmpty { await Task.yield() }
+        let found = try await kinds(primary)
+        #expect(found.isEmpty, "\(found.map(\.message))")
+        try await servers.ask(primary, "SELECT pg_terminate_backend(pid) FROM (\(senders)) AS senders")
+        while try await !servers.ask(primary, senders).isEmpty { await Task.yield() }
     }
 
     /// The role of an application sees that a standby is there, and neither how it stands nor what the sessions of others do.
