@@ -30,6 +30,15 @@ import Testing
         #expect(try await said(of: "http://nowhere.invalid:7700").contains("the name has no address"))
     }
 
+    /// A server's address and a database's are given to one option of the command, and to two calls of the library.
+    @Test(arguments: ["postgres://mill:geheim@db.example/shop", "PostgreSQL://db.example/shop"])
+    func theAddressOfADatabaseIsOpenedByAnotherProduct(_ url: String) async {
+        let error = await #expect(throws: PenstockError.self) { try await PenstockStore.open(url: url) }
+        #expect(error?.code == .invalidInput)
+        #expect(error?.message.contains("PenstockStore.open(postgres:)") == true)
+        #expect(error?.message.contains("geheim") == false)
+    }
+
     @Test func nobodyListens() async throws {
         let folder = TemporaryFolder()
         #expect(try await said(of: "UNIX:\(folder.file("s"))").contains("is it running there?"))

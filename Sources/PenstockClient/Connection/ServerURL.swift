@@ -22,6 +22,11 @@ struct ServerURL: Sendable, CustomStringConvertible {
             (description, base) = ("unix:\(path)", "http+unix://\(escaped)")
             return
         }
+        // The command takes either in one place, and a program that was configured like it may as well.
+        try require(
+            !["postgres://", "postgresql://"].contains { text.lowercased().hasPrefix($0) },
+            "That is the address of a PostgreSQL database; open it by PenstockStore.open(postgres:) of the product PenstockPostgres."
+        )
         guard let parts = URLComponents(string: text), let scheme = parts.scheme?.lowercased(),
             scheme == "http" || scheme == "https", let host = parts.host, !host.isEmpty
         else { throw PenstockError(.invalidInput, "That is no address of a server; \(forms).") }
