@@ -91,7 +91,7 @@ final class Live: Sendable {
                 state.recent[queue.name] = recent
                 recentOfAll.add(recent)
                 state.histories[queue.name, default: History()].record(
-                    Sample(queue.depths, queue.totals, recent: recent), at: now)
+                    Sample(queue.depths, queue.totals, recent: recent, oldest: queue.oldestReady), at: now)
             }
             for name in state.last.keys where seen[name] == nil {
                 changed.append(name)

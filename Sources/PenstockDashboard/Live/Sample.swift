@@ -11,14 +11,18 @@ struct Sample: Equatable, Sendable {
     /// How long messages had waited that were claimed in the minute before, in milliseconds; not a number: none was.
     var waitMedian = Float.nan
     var waitHigh = Float.nan
+    /// Since when the oldest ready message is ready, in seconds since 1970; 0: none is. A moment and no age, so that it stays as it is while
+    /// that message waits.
+    var oldest: UInt32 = 0
 
-    init(_ depths: Depths, _ totals: Totals, recent: QueueLatency = QueueLatency()) {
+    init(_ depths: Depths, _ totals: Totals, recent: QueueLatency = QueueLatency(), oldest: Timestamp? = nil) {
         waiting = UInt32(clamping: depths.waiting)
         leased = UInt32(clamping: depths.leased)
         dead = UInt32(clamping: depths.dead)
         enqueued = UInt32(truncatingIfNeeded: totals.enqueued)
         done = UInt32(truncatingIfNeeded: totals.done)
         failed = UInt32(truncatingIfNeeded: totals.retried &+ totals.dead &+ totals.reclaimed)
+        if let oldest { self.oldest = UInt32(clamping: max(oldest.microseconds / 1_000_000, 1)) }
         guard let waits = Quantiles(recent.wait) else { return }
         waitMedian = Float(waits.median / .milliseconds(1))
         waitHigh = Float(waits.high / .milliseconds(1))
@@ -29,12 +33,13 @@ struct Sample: Equatable, Sendable {
         left.waiting == right.waiting && left.leased == right.leased && left.dead == right.dead
             && left.enqueued == right.enqueued && left.done == right.done && left.failed == right.failed
             && left.waitMedian.bitPattern == right.waitMedian.bitPattern
-            && left.waitHigh.bitPattern == right.waitHigh.bitPattern
+            && left.waitHigh.bitPattern == right.waitHigh.bitPattern && left.oldest == right.oldest
     }
 
     /// The numbers of all `queues` together.
     init(allOf queues: [QueueStatus], recent: QueueLatency = QueueLatency()) {
         var (depths, totals) = (Depths(), Totals())
+        var oldest: Timestamp?
         for queue in queues {
             depths.ready = depths.ready &+ queue.depths.waiting
             depths.leased = depths.leased &+ queue.depths.leased
@@ -42,8 +47,9 @@ struct Sample: Equatable, Sendable {
             totals.enqueued = totals.enqueued &+ queue.totals.enqueued
             totals.done = totals.done &+ queue.totals.done
             totals.retried = totals.retried &+ queue.totals.retried &+ queue.totals.dead &+ queue.totals.reclaimed
+            if let since = queue.oldestReady { oldest = min(oldest ?? since, since) }
         }
-        self.init(depths, totals, recent: recent)
+        self.init(depths, totals, recent: recent, oldest: oldest)
     }
 }
 

@@ -22,6 +22,9 @@ enum ChartFields {
                 line("done", ring, ring.rates(\.done)),
                 line("failed attempts", ring, ring.rates(\.failed)),
             ], span: span.words)
+        let ages = LineChart(
+            title: "Seconds for which the oldest has been ready",
+            lines: [line("oldest ready", ring, ring.ages(\.oldest))], span: span.words)
         let waits = LineChart(
             title: "Milliseconds from ready to claimed, in the minute before",
             lines: [
@@ -32,7 +35,7 @@ enum ChartFields {
             "spans": History.Span.allCases.map {
                 ["title": $0.words, "link": place($0), "isChosen": $0 == span] as Fields
             },
-            "each": [depths, rates, waits].map { chart($0, ring.stepSeconds * Int64(step(ring))) },
+            "each": [depths, rates, ages, waits].map { chart($0, ring.stepSeconds * Int64(step(ring))) },
         ]
     }
 

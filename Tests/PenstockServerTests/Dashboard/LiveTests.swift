@@ -48,6 +48,26 @@ import Testing
         #expect(Shown.latency(.seconds(65)) == "1m5s")
     }
 
+    /// Rates, depths, ages and latencies, of a queue and of all.
+    @Test func chartsShowSinceWhenTheOldestIsReady() throws {
+        let live = Live()
+        var queues = [try Self.queue("a", ready: 1, enqueued: 1), try Self.queue("b", ready: 1, enqueued: 1)]
+        queues[0].oldestReady = Timestamp(microseconds: 990_000_000)
+        queues[1].oldestReady = Timestamp(microseconds: 940_000_000)
+        live.look(at: queues, now: Timestamp(microseconds: 1_000_000_000))
+        let ages: [(QueueName?, Double)] = [(queues[0].name, 10), (queues[1].name, 60), (nil, 60)]
+        for (queue, age) in ages {
+            let history = live.history(of: queue)
+            #expect(history[.minutes].ages(\.oldest) == [age])
+            let charts = ChartFields.fields(history, .minutes) { _ in "" }["each"] as? [Fields]
+            #expect(
+                charts?.map { $0["title"] as? String } == [
+                    "Messages in line", "Messages a second", "Seconds for which the oldest has been ready",
+                    "Milliseconds from ready to claimed, in the minute before",
+                ])
+        }
+    }
+
     @Test func pagesAreToldWhatHasChanged() async throws {
         let live = Live()
         let now = Timestamp(microseconds: 1_000_000_000)

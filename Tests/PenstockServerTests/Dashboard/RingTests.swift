@@ -54,6 +54,24 @@ import Testing
         #expect((ring.keptCount, ring.values(\.waiting).count) == (1, 100))
     }
 
+    /// A moment stays as it is while time goes on, so what waits for long takes no more memory than what does not.
+    @Test func theOldestIsOlderWithEachStep() {
+        func sample(_ oldest: Int64?) -> Sample {
+            Sample(Depths(), Totals(), oldest: oldest.map(Self.second))
+        }
+        var ring = Ring(stepSeconds: 5, countMax: 6)
+        ring.record(sample(nil), at: Self.second(100))
+        ring.record(sample(103), at: Self.second(105))
+        ring.record(sample(103), at: Self.second(110))
+        ring.record(sample(103), at: Self.second(116))
+        #expect(ring.keptCount == 2)
+        #expect(ring.ages(\.oldest) == [0, 2, 7, 12])
+        ring.record(sample(120), at: Self.second(126))
+        // The clock of whoever enqueued it may be ahead.
+        ring.record(sample(140), at: Self.second(131))
+        #expect(ring.ages(\.oldest) == [2, 7, 12, nil, 6, 0])
+    }
+
     /// Whatever is kept as one, a chart shows each step.
     @Test func aRingIsTheLastStepsWhateverTheyWere() {
         let seed = UInt64.random(in: 0 ... .max)
