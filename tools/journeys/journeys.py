@@ -232,6 +232,7 @@ def everything_works_without_a_script(bin_path):
         place.dead_letters("mail", "boom", 3)
         page.get(place.url)
         expect(not one(page, ".freshness").is_displayed(), "nothing is promised that a script would do")
+        expect(not one(page, ".keys").is_displayed(), "nor a key")
         page.find_element(By.LINK_TEXT, "mail").click()
         until("the queue is shown", lambda: text(page, "h1") == "mail")
         press(page, "Pause")
@@ -253,6 +254,7 @@ def keys_lead_the_way(bin_path):
     with site(bin_path) as place, browser() as page:
         place.command("enqueue", "mail", "one")
         page.get(place.url)
+        expect(one(page, ".keys").is_displayed(), "they are told")
         press_key = lambda *keys: page.switch_to.active_element.send_keys(*keys)
         press_key(Keys.TAB)
         expect(page.execute_script("return document.activeElement.className") == "skip", "the first stop skips the head")

@@ -10,6 +10,7 @@
 
   // --- Keys: "/" goes to the filter, "g" and a letter to a page. Not while somebody types.
   const places = { o: "/", d: "/dead", m: "/messages", w: "/workers", s: "/schedules", f: "/workflows", a: "/audit" };
+  document.querySelector(".keys").hidden = false;
   let wentAt = 0;
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, textarea, select")) return;

@@ -123,6 +123,19 @@ import Testing
         }
     }
 
+    /// A key that no page names is pressed by nobody; without the script there is none.
+    @Test func everyKeyIsNamedAtTheFootOfEachPage() async throws {
+        let script = EmbeddedFile.text(of: "script.js")
+        let places = try #require(script.firstMatch(of: #/const places = \{(.*?)\};/#)).output.1
+        let keys = places.matches(of: #/([a-z]): "\/([a-z]*)"/#).map { (key: $0.output.1, path: "/\($0.output.2)") }
+        #expect(keys.count > 4 && keys.allSatisfy { key in Section.allCases.contains { $0.path == key.path } })
+        try await TestServer.run { server in
+            let page = try await server.page("/").text
+            let foot = try #require(page.firstMatch(of: #/<span class="keys" hidden>(.*?)<\/span>/#)).output.1
+            for (key, path) in keys { #expect(foot.contains("<kbd>\(key)</kbd>"), "\(path)") }
+        }
+    }
+
     @Test func everyTemplateCanBeRead() {
         for name in Templates.names { #expect(!Templates.render(name, [:]).isEmpty, "\(name)") }
     }
