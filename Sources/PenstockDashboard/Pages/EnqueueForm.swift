@@ -21,6 +21,34 @@ enum EnqueueForm {
         return message
     }
 
+    /// Whether the fields can say the payload and the headers of a message: nothing of a copy is to differ that nobody has changed.
+    static func canSay(_ record: MessageRecord) -> Bool {
+        guard let payload = record.payload, payload.count <= PayloadText.textBytesMax,
+            let text = String(validating: payload, as: UTF8.self), PageText.shows(text)
+        else { return false }
+        return record.headers.values.allSatisfy { PageText.shows($0) && !$0.contains("\n") && $0.trimmed == $0 }
+    }
+
+    /// What the fields hold at first for a copy of a message. It has a due time of its own, and no key of a kind that cannot be said.
+    static func fields(copying record: MessageRecord) -> Fields {
+        let headers = record.headers.sorted { $0.key < $1.key }.map { "\($0.key): \($0.value)" }
+        var fields: Fields = [
+            "copied": ["sequence": "\(record.sequence)", "link": Link.message(record.sequence)] as Fields,
+            "payload": String(decoding: record.payload ?? [], as: UTF8.self),
+            "headers": headers.joined(separator: "\n"), "priority": "\(record.priority)",
+            "attempts": "\(record.attemptsMax)",
+        ]
+        if let key = record.uniqueKey, record.keyScope ?? .untilEnded == .untilEnded, isOneLine(key),
+            (try? ReservedKeys.refuse(UniqueKey(key))) != nil
+        {
+            fields["key"] = key
+        }
+        if let group = record.group, isOneLine(group) { fields["group"] = group }
+        return fields
+    }
+
+    private static func isOneLine(_ text: String) -> Bool { PageText.shows(text) && !text.contains("\n") }
+
     /// Headers, one a line: `name: value`.
     private static func headers(_ text: String) throws(Problem) -> [String: String] {
         var headers: [String: String] = [:]

@@ -60,6 +60,10 @@ struct MessagePages {
                 ] as Fields
         }
         if visit.mayAct(.operate, record.queue) { fields["acts"] = acts(record) }
+        if visit.mayAct(.produce, record.queue), EnqueueForm.canSay(record) {
+            fields["copyLink"] =
+                Link.page(Link.queue(record.queue), ["copy": "\(record.sequence)"]) + "#enqueue"
+        }
         return visit.page(
             "message", "Message \(record.sequence)", in: .messages, following: .queue(record.queue), fields)
     }

@@ -35,7 +35,7 @@ struct QueuePages {
 
     @Sendable private func show(_ visit: Visit) async throws -> Response {
         let queue = try visit.queue()
-        let query = try visit.query(["span"])
+        let query = try visit.query(["span", "copy"])
         let span = try query.choice("span", History.Span.self) ?? .minutes
         let status = try await visit.site.store.storage.status(of: queue)
         let found = try status.queue(queue)
@@ -62,11 +62,30 @@ struct QueuePages {
                     "hasWaiting": found.depths.waiting + found.depths.pending > 0,
                 ] as Fields
         }
+        let source = try await copied(query, queue, visit)
         if visit.mayAct(.produce, queue), !found.isDeleting {
-            fields["produce"] = ["hasGroups": found.policy.hasGroupKeys] as Fields
+            fields["produce"] =
+                (source.map { EnqueueForm.fields(copying: $0) } ?? [:])
+                .merging(["hasGroups": found.policy.hasGroupKeys]) { $1 }
         }
         if found.policy.hasGroupKeys { fields["groups"] = try await groups(queue, found.policy, visit) }
         return visit.page("queue", queue.text, in: .overview, following: .queue(queue), fields)
+    }
+
+    /// The message of the queue of which a copy is to be enqueued, once somebody has changed what was wrong with it.
+    private func copied(
+        _ query: QueryParameters, _ queue: QueueName, _ visit: Visit
+    ) async throws -> MessageRecord? {
+        guard let sequence = try query.sequence("copy") else { return nil }
+        try visit.requireAct(.produce, queue)
+        let record = try await visit.site.store.message(sequence)
+        guard record.queue == queue else { throw PenstockError.unknown(sequence) }
+        guard EnqueueForm.canSay(record) else {
+            throw Problem.invalid(
+                "Message \(sequence) has what the fields of a form cannot say: it is no text, or too long. A program can enqueue a copy."
+            )
+        }
+        return record
     }
 
     private func tiles(_ queue: QueueStatus, _ visit: Visit) -> [Fields] {

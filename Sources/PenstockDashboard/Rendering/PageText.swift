@@ -22,13 +22,31 @@ struct PageText: MustacheContentType {
             case "&": safe += "&amp;"
             case "\"": safe += "&quot;"
             case "'": safe += "&#39;"
-            case "\n", "\t", "\\": safe.unicodeScalars.append(scalar)
-            case _ where Escape.isUnsafe(scalar, after: previous, before: rest.first):
-                safe += Escape.text(String(scalar))
-            default: safe.unicodeScalars.append(scalar)
+            case _ where Self.isShown(scalar, after: previous, before: rest.first): safe.unicodeScalars.append(scalar)
+            default: safe += Escape.text(String(scalar))
             }
             previous = scalar
         }
         return safe
+    }
+
+    /// Whether nothing of `text` is shown as something else: what a browser sends back of a field with it is what it was.
+    static func shows(_ text: String) -> Bool {
+        var previous: Unicode.Scalar?
+        var rest = text.unicodeScalars[...]
+        while let scalar = rest.popFirst() {
+            if !isShown(scalar, after: previous, before: rest.first) { return false }
+            previous = scalar
+        }
+        return true
+    }
+
+    private static func isShown(
+        _ scalar: Unicode.Scalar, after previous: Unicode.Scalar?, before next: @autoclosure () -> Unicode.Scalar?
+    ) -> Bool {
+        switch scalar {
+        case "\n", "\t", "\\": true
+        default: !Escape.isUnsafe(scalar, after: previous, before: next())
+        }
     }
 }

@@ -95,7 +95,10 @@ import Testing
             let page = try await server.page("/queues/mail", headers: cookie("look"))
             #expect(page.status == 200)
             #expect(!page.text.contains("/pause") && !page.text.contains("/enqueue") && !page.text.contains("/delete"))
-            #expect(!(try await server.page("/messages/1", headers: cookie("look")).text.contains("/redrive")))
+            let message = try await server.page("/messages/1", headers: cookie("look"))
+            #expect(message.status == 200 && !message.text.contains("/redrive") && !message.text.contains("copy=1"))
+            #expect(try await server.page("/messages/1", headers: cookie("ops")).text.contains("copy=1"))
+            #expect(try await server.page("/queues/mail?copy=1", headers: cookie("look")).status == 403)
             let replay = try await server.page("/queues/mail/replay", headers: cookie("look"))
             #expect(replay.text.contains("1 message would") && replay.forms(to: "/queues/mail/replay").isEmpty)
             for (path, name) in [
