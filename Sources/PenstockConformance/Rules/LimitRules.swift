@@ -8,11 +8,13 @@ enum LimitRules {
         "of a queue are never exceeded": own,
         "that are lowered take nothing from workers": lowered,
         "are shared by the queues that name them": shared,
+        "that are shared hold within one call": sharedInOneCall,
         "are free again when a worker dies": deaths,
         "ring for what they kept back": rings,
         "ring for those that share one when a queue leaves it": leaving,
         "ring for those that share one when a queue is deleted": deleted,
         "say when to claim again": nextDue,
+        "have workers claim nothing that they cannot begin with": nothingAhead,
         "must be there, and be limits": doors,
     ]
 
@@ -73,6 +75,28 @@ enum LimitRules {
         try await store.setLimit(name, to: 9)
         #expect(try await store.take(10, from: .mail).count == 1)
         #expect(try await store.limits().map(\.leased) == [4])
+    }
+
+    /// What a call has claimed and settled counts for what it claims next, also from another queue.
+    static func sharedInOneCall(_ bench: Bench) async throws {
+        let store = try await bench.open()
+        try await store.setLimit(LimitName(stored: "db"), to: 3)
+        for queue in [QueueName.jobs, .mail] {
+            try await store.configure(queue, .create(policy(shared: "db"), ifAbsent: false))
+            try await store.put((1...4).map { .text("\($0)") }, to: queue)
+        }
+        func claim(_ queue: QueueName, _ limit: Int) -> StoreOperation {
+            .claim(ClaimRequest(queue: queue, limit: limit, lease: .seconds(60)))
+        }
+        func claimed(_ performed: Performed) -> [[ClaimedMessage]] {
+            performed.answers.compactMap { if case .claimed(let claim) = $0 { claim.messages } else { nil } }
+        }
+        let first = claimed(try await store.perform([claim(.jobs, 2), claim(.mail, 9), claim(.jobs, 9)]))
+        #expect(first.map(\.count) == [2, 1, 0])
+        let settle = StoreOperation.settle(first[0].map { Settlement($0.lease, .done) })
+        let second = claimed(try await store.perform([settle, claim(.mail, 1), claim(.jobs, 9)]))
+        #expect(second.map(\.count) == [1, 1])
+        #expect(try await store.limits().map(\.leased) == [3])
     }
 
     static func deaths(_ bench: Bench) async throws {
@@ -153,6 +177,26 @@ enum LimitRules {
         #expect(try await store.give(.done, for: message) == .settled(.done))
         try await store.changes.wait(for: .jobs, after: token)
         #expect(try await store.takeOne().text == "2")
+    }
+
+    /// What waited in a worker for a handler would keep another worker from working.
+    static func nothingAhead(_ bench: Bench) async throws {
+        let store = try await bench.open()
+        try await store.setLimit(LimitName(stored: "db"), to: 9)
+        let policies: [(policy: QueuePolicy, isLimited: Bool)] = [
+            (policy(), false), (.steady { $0.isFair = true }, false), (policy(9), true), (policy(shared: "db"), true),
+            (.steady { $0.groups = .fifo() }, true), (.steady { $0.groups = .limit(9) }, true),
+            (.steady { $0.rate = Rate(9, per: .seconds(1)) }, true),
+        ]
+        for (index, one) in policies.enumerated() {
+            let queue = QueueName(stored: "queue \(index)")
+            try await store.configure(queue, .create(one.policy, ifAbsent: false))
+            let request = ClaimRequest(queue: queue, limit: 1, lease: .seconds(60))
+            #expect(try await store.claim(request).isLimited == one.isLimited, "\(one.policy)")
+            try await store.put("it", to: queue)
+            let claim = try await store.claim(request)
+            #expect(claim.messages.count == 1 && claim.isLimited == one.isLimited, "\(one.policy)")
+        }
     }
 
     static func doors(_ bench: Bench) async throws {
