@@ -12,7 +12,10 @@ enum FairRules {
         "go by priority first": priorities,
         "take messages without a group for one": groupless,
         "give a message that a worker gives back its own turn": returns,
+        "go on from the highest turn, though one before it is claimed last": behindTheHighest,
         "charge nothing for what has not started": unstarted,
+        "charge nothing for what was to be tried again and has not started": unstartedAgain,
+        "charge a group for what is tried again": chargedAgain,
         "give messages their turn when they become ready": whenReady,
         "give tasks that become ready together a turn each": tasksTogether,
         "let who comes new pass what is tried again": triedAgain,
@@ -124,6 +127,50 @@ enum FairRules {
         #expect(try await store.depths().ready == 0)
     }
 
+    /// Otherwise a group that comes then would pass others by as many messages as they have had.
+    static func behindTheHighest(_ bench: Bench) async throws {
+        let store = try await bench.open(policy())
+        try await put(store, "a", 1...30)
+        let held = try await store.take(20)
+        #expect(try await store.give(.release, for: held[0]) == .settled(.ready))
+        #expect(try await store.takeOne().text == "a1")
+        try await put(store, "b", 1...9)
+        #expect(try await store.take(3).map(\.text) == ["b1", "a21", "b2"])
+    }
+
+    /// Has messages of group a fail, and puts them in line again, from the turn on that was claimed last.
+    private static func fail(_ messages: some Sequence<ClaimedMessage>, _ bench: Bench, _ store: any MessageStore)
+        async throws
+    {
+        for message in messages {
+            #expect(try await store.give(.retry(error: "", after: .seconds(1)), for: message) == .settled(.scheduled))
+        }
+        bench.time.advance(by: .seconds(1))
+        // Any claim puts in line what is due, also one that takes something else.
+        try await store.put(.text("urgent", priority: 5, group: "u"))
+        #expect(try await store.takeOne().text == "urgent")
+    }
+
+    static func unstartedAgain(_ bench: Bench) async throws {
+        let store = try await bench.open(policy())
+        try await put(store, "a", 1...20)
+        let messages = try await store.take(20)
+        try await fail(messages.dropLast(), bench, store)
+        #expect(try await store.apply(.cancel, to: .queue(.jobs, states: [.ready])) == 19)
+        try await put(store, "c", 1...3)
+        try await fail(messages.suffix(1), bench, store)
+        #expect(try await store.take(4).map(\.text) == ["a20", "c1", "c2", "c3"])
+    }
+
+    static func chargedAgain(_ bench: Bench) async throws {
+        let store = try await bench.open(policy())
+        try await put(store, "a", 1...10)
+        try await fail(try await store.take(10), bench, store)
+        try await put(store, "a", 11...11)
+        try await put(store, "b", 1...3)
+        #expect(try await store.take(4).map(\.text) == ["a1", "b1", "a2", "b2"], "a11 comes behind all of its group.")
+    }
+
     static func unstarted(_ bench: Bench) async throws {
         let store = try await bench.open(policy())
         try await put(store, "a", 1...30)
@@ -200,10 +247,12 @@ enum FairRules {
         try await store.configure(.jobs, .set(policy()))
         try await put(store, "a", 1...3)
         try await put(store, "b", 1...1)
+        try await store.put(.text("due", due: .after(.seconds(1))))
         try await store.configure(.jobs, .set(.steady()))
         try await store.put(["3", "4"].map { .text($0) })
-        // What came before turns were given has none, and what came after has the last one.
-        #expect(try await store.take(10).map(\.text) == ["1", "2", "a1", "b1", "a2", "a3", "3", "4"])
+        bench.time.advance(by: .seconds(1))
+        // What came before turns were given has none, and what came after, or is due then, has the last one.
+        #expect(try await store.take(10).map(\.text) == ["1", "2", "a1", "b1", "a2", "a3", "due", "3", "4"])
         try await store.configure(.jobs, .set(policy()))
         try await put(store, "b", 2...2)
         #expect(try await store.takeOne().text == "b2")
