@@ -8,7 +8,9 @@ enum GroupChangeRules {
         "that are paused give nothing until they are resumed": paused,
         "that are paused take back what is released": releasedWhilePaused,
         "with fewer permits take nothing from workers": fewer,
+        "with fewer permits take back what is released, and what is tried again": fewerForWhatComesBack,
         "with more permits give them out": more,
+        "come to be in order, and let the first one go first": firstInOrder,
         "come to be in order, and to be none": modes,
         "are seen to in steps, which others go on with": steps,
         "come to be in order, however many of their messages are ready": manyReady,
@@ -74,13 +76,39 @@ enum GroupChangeRules {
         #expect(try await store.extend(held.map(\.lease), by: .seconds(60)) == [true, true, true])
         #expect(try await store.give(.done, for: held[0]) == .settled(.done))
         #expect(try await store.take(10).isEmpty)
-        // One that is given back is over the limit as well.
         #expect(try await store.give(.done, for: held[1]) == .settled(.done))
         #expect(try await store.depths() == .of(blocked: 2, ready: 1, leased: 1, kept: 2))
         try await set(.limit(1), store)
         #expect(try await store.depths() == .of(blocked: 3, leased: 1, kept: 2))
         #expect(try await store.give(.release, for: held[2]) == .settled(.ready))
         #expect(try await store.drain() == ["a3"])
+    }
+
+    /// One that a worker gives back while too many permits are given starts no more before its group has come down to them.
+    static func fewerForWhatComesBack(_ bench: Bench) async throws {
+        let store = try await GroupRules.open(bench, .limit(3))
+        for index in 1...4 { try await store.put(.text("a\(index)", group: "a")) }
+        let held = try await store.take(3)
+        try await set(.limit(1), store)
+        #expect(try await store.give(.release, for: held[0]) == .settled(.blocked))
+        #expect(try await store.give(.retry(error: "no"), for: held[1]) == .settled(.scheduled))
+        bench.time.advance(by: .seconds(1))
+        #expect(try await store.take(10).isEmpty)
+        #expect(try await store.depths() == .of(blocked: 3, leased: 1))
+        #expect(try await store.give(.done, for: held[2]) == .settled(.done))
+        #expect(try await store.drain() == ["a1"])
+    }
+
+    /// The one that has the permit was not the first by its number, and has not begun.
+    static func firstInOrder(_ bench: Bench) async throws {
+        let store = try await GroupRules.open(bench, .limit(1))
+        for index in 1...3 { try await store.put(.text("a\(index)", priority: index, group: "a")) }
+        #expect(try await store.work(.done) == SequenceNumber(1))
+        #expect(try await store.state(of: SequenceNumber(3)) == .ready)
+        try await set(.fifo(), store)
+        #expect(try await store.depths() == .of(blocked: 1, ready: 1, kept: 1))
+        #expect(try await store.work(.done) == SequenceNumber(2))
+        #expect(try await store.work(.done) == SequenceNumber(3))
     }
 
     static func more(_ bench: Bench) async throws {

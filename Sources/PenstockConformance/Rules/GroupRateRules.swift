@@ -7,6 +7,7 @@ enum GroupRateRules {
     static let cases: ConformanceCase.Rules = [
         "of groups leave others alone": groups,
         "of groups hold in every window": groupWindows,
+        "of groups count what has started, though nothing waits behind it": countedWithNothingBehind,
         "of groups put one message in line at a time": oneReady,
         "of groups in order keep the order": inOrder,
         "of groups end with the policy": ended,
@@ -109,6 +110,19 @@ enum GroupRateRules {
             RateRules.expectRate(starts, 5, in: .seconds(2))
             #expect(try #require(starts.last) - starts[0] <= .seconds(10))
         }
+    }
+
+    /// A claim forgets groups that have started nothing for long, and no others.
+    static func countedWithNothingBehind(_ bench: Bench) async throws {
+        let store = try await bench.open(RateRules.policy(perKey: Rate(1, per: .seconds(10)), .limit(9)))
+        for key in ["a", "b"] {
+            try await store.put(.text(key, group: key))
+            #expect(try await store.take(9).map(\.text) == [key])
+        }
+        #expect(try await store.put(.text("next", group: "a")).state == .blocked)
+        #expect(try await store.take(9).isEmpty)
+        bench.time.advance(by: .seconds(10))
+        #expect(try await store.take(9).map(\.text) == ["next"])
     }
 
     static func oneReady(_ bench: Bench) async throws {
