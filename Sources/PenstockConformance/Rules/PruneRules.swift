@@ -12,6 +12,7 @@ enum PruneRules {
         "never forgets what waits or runs": neverTheLiving,
         "takes nothing of what lies in between": takesNothingInBetween,
         "goes in steps": goesInSteps,
+        "goes in steps over all queues": goesInStepsOverQueues,
         "goes by each queue's policy, or the one asked for": byQueue,
         "checks its input": checksInput,
     ]
@@ -164,6 +165,18 @@ enum PruneRules {
         #expect(try await store.prune(rest) == Pruned(messages: 4, hasMore: false), "That was exactly all.")
         #expect(try await store.prune(request) == Pruned())
         #expect(try await left(store) == ["25"])
+    }
+
+    static func goesInStepsOverQueues(_ bench: Bench) async throws {
+        let store = try await bench.open(.steady(), mail: .steady())
+        for queue in [QueueName.jobs, .mail] {
+            try await store.put((1...6).map { .text("\($0)") }, to: queue)
+            for message in try await store.take(6, from: queue) { _ = try await store.give(.done, for: message) }
+        }
+        let request = PruneRequest(retention: Retention(age: .zero), limit: 10)
+        #expect(try await store.prune(request) == Pruned(messages: 10, hasMore: true))
+        #expect(try await store.prune(request) == Pruned(messages: 2, hasMore: false))
+        #expect(try await left(store).isEmpty)
     }
 
     static func byQueue(_ bench: Bench) async throws {
