@@ -167,6 +167,8 @@ import Testing
         let error = await expect(.queueExists) { _ = try await from.copy(to: into, move) { _ in } }
         #expect(error?.message.contains("a limit called 'shared' of its own, of 3 and not of 2") == true)
         #expect(try await into.status(of: .jobs).queues.first?.isDeleting == true)
+        // It was said in time: the source can still be opened without the target.
+        #expect(try await from.status(of: nil).move?.phase == .copying)
         try await from.close()
         // As the sentence says.
         try await into.setLimit(shared, to: 2)

@@ -1,0 +1,88 @@
+import PenstockCore
+import PenstockTestKit
+import Synchronization
+import Testing
+
+@testable import PenstockSQL
+@testable import PenstockSQLite
+
+/// What has to be in order before a copy begins, and what becomes of the source when it does not.
+@Suite(.timeLimit(.minutes(5))) struct CopyBeginningTests: CopyFixture {
+    let time = ManualTime()
+    let folder = TemporaryFolder()
+
+    private func openBoth() async throws -> (from: SQLiteStore, into: SQLiteStore) {
+        let (from, into) = (try await open(source), try await open(target))
+        try await from.configure(.jobs, .create(QueuePolicy(), ifAbsent: true))
+        try await from.put(.text("x"))
+        return (from, into)
+    }
+
+    /// What is left of such a queue is to go, and would be worked where it comes.
+    @Test func aQueueThatIsHalfDeletedIsNotCopied() async throws {
+        let (from, into) = try await openBoth()
+        try await from.configure(.mail, .create(QueuePolicy(), ifAbsent: true))
+        try await from.put(.text("to go"), to: .mail)
+        // A process has died between two steps of the deletion.
+        try await ForeignProgram(source).run("UPDATE penstock_queue SET deleting = 1 WHERE name = 'mail'")
+        let error = await expect(.queueDeleting) { try await from.copy(to: into, move) { _ in } }
+        #expect(error?.message.hasPrefix("The queue 'mail' of source.db is being deleted") == true)
+        try await from.put(.text("still open"))
+        // As the sentence says.
+        try await from.configure(.mail, .delete(force: true))
+        #expect(try await from.copy(to: into, move) { _ in }.total == 2)
+        for store in [from, into] { try await store.close() }
+    }
+
+    /// Nobody stops a worker that is dead, and what it had would be in the way until its lease ends.
+    @Test func whatADeadWorkerHadIsCopied() async throws {
+        let (from, into) = try await openBoth()
+        let doomed = try await open(source)
+        #expect(try await doomed.take().count == 1)
+        await doomed.crash()
+        #expect(try await from.copy(to: into, move) { _ in }.queues.map(\.counts) == [[.ready: 1]])
+        #expect(try await into.take().count == 1)
+        for store in [from, into] { try await store.close() }
+    }
+
+    /// Workers that are not through in that time are to go on with what they do.
+    @Test func aCopyThatHasWaitedForWorkersInVainOpensTheSourceAgain() async throws {
+        let (from, into) = try await openBoth()
+        let worker = try await open(source)
+        let held = try #require(try await worker.take().first)
+        let patient = StoreCopy(source: "source.db", target: "target.db", wait: .seconds(1))
+        async let failure = expect(.busy) { try await from.copy(to: into, patient) { _ in } }
+        try await time.waitForSleepers()
+        await expect(.storeMoved) { try await worker.put(.text("closed")) }
+        time.advance(by: .seconds(2))
+        #expect(await failure?.message.hasSuffix("The store is open again.") == true)
+        #expect(try await worker.status(of: nil).move == nil)
+        try await worker.put(.text("open"))
+        #expect(try await worker.settle([Settlement(held.lease, .done)]) == [.settled(.done)])
+        #expect(try await from.copy(to: into, patient) { _ in }.total == 1)
+        for store in [worker, from, into] { try await store.close() }
+    }
+
+    /// Both names were looked at before the source was closed, and the target has got the queue since.
+    @Test func aQueueThatIsMadeMeanwhileIsSaid() async throws {
+        let into = try await open(target)
+        let isMade = Mutex(false)
+        let from = try await open(
+            source,
+            afterStep: {
+                let wasMade = isMade.withLock { made in
+                    defer { made = true }
+                    return made
+                }
+                if !wasMade { try await into.configure(.jobs, .create(QueuePolicy(), ifAbsent: true)) }
+            })
+        try await from.configure(.jobs, .create(QueuePolicy(), ifAbsent: true))
+        try await from.put(.text("x"))
+        let error = await expect(.queueExists) { try await from.copy(to: into, move) { _ in } }
+        #expect(error?.message.hasPrefix("target.db has a queue called 'jobs' of its own") == true)
+        #expect(try await into.put(.text("its own")).sequence.rawValue == 1)
+        try await into.configure(.jobs, .delete(force: true))
+        #expect(try await from.copy(to: into, move) { _ in }.total == 1)
+        for store in [from, into] { try await store.close() }
+    }
+}
