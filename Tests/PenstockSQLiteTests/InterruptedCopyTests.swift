@@ -1,3 +1,4 @@
+import GRDB
 import PenstockCore
 import PenstockTestKit
 import Testing
@@ -131,5 +132,19 @@ import Testing
         #expect(try await from.copy(to: into, move) { _ in }.total == texts.count)
         #expect(looks.count == 1)
         for store in [from, reader, into] { try await store.close() }
+    }
+    /// A source that is open again after a power cut, while the target is open as well, has each message worked twice.
+    @Test func aSourceThatHasMovedIsLeftAfterAPowerCutAsWell() async throws {
+        let disk = TestDisk(source)
+        let from = try await SQLiteStore.open(path: source, options: disk.options)
+        try await from.configure(.jobs, .create(QueuePolicy(), ifAbsent: true))
+        try await from.put(.text("x"))
+        let into = try await open(target)
+        #expect(try await from.copy(to: into, move) { _ in }.total == 1)
+        let phase = try disk.readAfterPowerCut { database in
+            try String.fetchOne(database, sql: "SELECT moving FROM penstock_state")
+        }
+        #expect(phase == "moved")
+        for store in [from, into] { try await store.close() }
     }
 }

@@ -59,16 +59,21 @@ final class TestDisk: Sendable {
 
     /// The texts of the messages that are there when the power fails now and comes back.
     func textsAfterPowerCut() throws -> Set<String> {
+        try readAfterPowerCut { database in
+            // Before the first flush there may not even be a table.
+            guard try database.tableExists("penstock_log") else { return [] }
+            return try String.fetchSet(database, sql: "SELECT CAST(payload AS TEXT) FROM penstock_log")
+        }
+    }
+
+    /// What `read` finds when the power fails now and comes back.
+    func readAfterPowerCut<T>(_ read: (Database) throws -> T) throws -> T {
         let log = state.withLock { $0.flushedLog }
         let folder = TemporaryFolder()
         let copy = folder.file("queue.db")
         try FileManager.default.copyItem(atPath: path, toPath: copy)
         try log.write(to: URL(fileURLWithPath: copy + "-wal"))
-        return try DatabaseQueue(path: copy).read { database in
-            // Before the first flush there may not even be a table.
-            guard try database.tableExists("penstock_log") else { return [] }
-            return try String.fetchSet(database, sql: "SELECT CAST(payload AS TEXT) FROM penstock_log")
-        }
+        return try DatabaseQueue(path: copy).read(read)
     }
 
     private func flush() -> Int32 {
