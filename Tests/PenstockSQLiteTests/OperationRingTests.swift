@@ -69,6 +69,27 @@ import Testing
         #expect(opened == [.jobs: .all, .mail: .all])
     }
 
+    /// A worker may have waited there since they were closed.
+    @Test func queuesThatHaveComeAreRungForAsTheyOpen() throws {
+        let (from, into) = (try RungFile(), try RungFile())
+        for queue in [QueueName.jobs, .mail] {
+            try into.transact { try Deleting.begin(queue, force: true, in: $0) }
+            try into.transact { _ = try Deleting.step(queue, force: true, limit: 10, in: $0) }
+        }
+        var found: Arriving.Opening?
+        try from.transact { found = try Arriving.Opening($0.connection) }
+        let opening = try #require(found)
+        try into.transact { transaction in
+            _ = try Arriving.begin(
+                "move", from: StoreID(rawValue: "here"), StoreCopy(source: "here", target: "there"),
+                opening.settings, in: transaction)
+        }
+        let rung = try into.transact { transaction in
+            try Arriving.finish("move", at: CopyBatch.Place(), opening, "there", in: transaction)
+        }
+        #expect(rung == [.jobs: .all, .mail: .all])
+    }
+
     @Test func aScheduleIsRungForWhereItFires() throws {
         let file = try RungFile()
         let schedule = Schedule(queue: .jobs, spec: "* * * * *", message: .text("report"))
