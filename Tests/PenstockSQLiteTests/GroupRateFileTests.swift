@@ -116,6 +116,31 @@ import Testing
         try await store.close()
     }
 
+    /// A worker that drains would end otherwise, with work in line that nobody has looked at.
+    @Test func aClaimThatHasLookedAtManyGroupsIsToBeMadeAgain() async throws {
+        let store = try await harness.openStore()
+        let policy = QueuePolicy(groups: .limit(1), ratePerKey: Rate(1, per: .seconds(60)))
+        try await store.configure(.jobs, .create(policy, ifAbsent: true))
+        let count = Limits.regroupCountMax + 1
+        for _ in 1...2 {
+            // By their names as by their numbers.
+            let messages = (1...count).map { NewMessage.text("x", group: "group \(10_000 + $0)") }
+            _ = try await store.enqueue(messages, to: .jobs, durability: .processCrash)
+        }
+        let started = try await store.take(count)
+        #expect(started.count == count)
+        _ = try await store.settle(started.map { Settlement($0.lease, .done) })
+        // Of all but the last one nothing is left that waits for its time.
+        let blocked = Selection.queue(.jobs, states: [.blocked], limit: count - 1)
+        #expect(try await store.apply(.cancel, to: blocked) == count - 1)
+        harness.time.advance(by: .seconds(60))
+        let first = try await claim(store)
+        #expect(first.messages.isEmpty && first.isWithheld)
+        #expect(first.nextDue == harness.time.now)
+        #expect(try await claim(store).messages.map(\.group) == ["group \(10_000 + count)"])
+        try await store.close()
+    }
+
     /// A claim of many groups writes on which clock their numbers are once, and reads each group's row once.
     @Test func aClaimOfManyGroupsReadsEachRowOnce() async throws {
         let statements = Statements()

@@ -30,6 +30,22 @@ import Testing
         try await store.close()
     }
 
+    /// Workers look again and again while they are kept from what is ready.
+    @Test(arguments: [
+        QueuePolicy(limit: 1), QueuePolicy(sharedLimit: .both), QueuePolicy(rate: Rate(1, per: .seconds(3600))),
+    ])
+    func aClaimThatMayTakeNothingTakesNoLock(policy: QueuePolicy) async throws {
+        try await store.setLimit(.both, to: 1)
+        try await store.configure(.jobs, .set(policy))
+        for text in ["1", "2"] { try await store.put(.text(text)) }
+        #expect(try await store.take(2).count == 1)
+        _ = statements.take()
+        #expect(try await store.take().isEmpty)
+        let ran = statements.take()
+        #expect(!ran.isEmpty && count("BEGIN IMMEDIATE", in: ran) == 0, "\(ran)")
+        try await store.close()
+    }
+
     @Test func anAppendToAFullLogAsksOnceForTraces() async throws {
         for number in 1...5 {
             _ = statements.take()

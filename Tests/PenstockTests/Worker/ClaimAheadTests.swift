@@ -103,9 +103,9 @@ import Testing
 
     /// A worker with messages 1 to `last` before it whose handler is stuck at the 40th.
     private func begin(
-        _ options: Worker<Int>.Options, last: Int = 300
+        _ options: Worker<Int>.Options, last: Int = 300, policy: QueuePolicy? = nil
     ) async throws -> (queue: Queue<Int>, worker: Task<Void, any Error>) {
-        let queue = try await the.queue()
+        let queue = try await the.queue(policy: policy)
         _ = try await queue.enqueue(contentsOf: Array(1...last))
         let worker = Task { [scene] in
             try await Worker(queue, options: options) { try await scene.handle($0) }.run()
@@ -136,6 +136,17 @@ import Testing
         #expect(try await leasedCount() == 1)
         scene.gate.add()
         try await worker.value
+        #expect(the.calls.calls(of: .claim).count >= 300)
+    }
+
+    /// What waited here for a handler would have a place that another worker could use.
+    @Test(arguments: [QueuePolicy(groups: .limit(9)), QueuePolicy(limit: 300)])
+    func nothingIsClaimedAheadWhereSomethingCountsLeases(policy: QueuePolicy) async throws {
+        let (_, worker) = try await begin(.init(drain: true), policy: policy)
+        #expect(try await leasedCount() == 1)
+        scene.gate.add()
+        try await worker.value
+        #expect(scene.seen.withLock { $0 } == Array(1...300))
         #expect(the.calls.calls(of: .claim).count >= 300)
     }
 
