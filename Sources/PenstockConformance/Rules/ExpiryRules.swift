@@ -13,6 +13,7 @@ enum ExpiryRules {
         "gives none of many that have expired": many,
         "says when to claim again": nextDue,
         "says when to claim again while a limit keeps messages back": withheld,
+        "says when to claim again while a rate keeps messages back": withheldByARate,
         "wakes who waits, to know when": rings,
         "is the same in a batch": batches,
         "is counted": counts,
@@ -199,6 +200,24 @@ enum ExpiryRules {
         claim = try await store.claim(request)
         #expect(!claim.isWithheld, "Nothing is left that a limit would keep back.")
         #expect(claim.nextDue == nil)
+        #expect(try await store.depths() == .of(leased: 1, kept: 1))
+    }
+
+    /// The moment at which a rate lets the next one start may come much later.
+    static func withheldByARate(_ bench: Bench) async throws {
+        var limited = policy()
+        limited.rate = Rate(1, per: .seconds(3600))
+        let store = try await bench.open(limited)
+        let start = bench.time.now
+        try await store.put("first")
+        try await store.put(.text("waits", expiry: .after(.seconds(10))))
+        let request = ClaimRequest(queue: .jobs, limit: 9, lease: .seconds(600))
+        let first = try await store.claim(request)
+        #expect(first.messages.map(\.text) == ["first"] && first.nextDue == start + .seconds(10))
+        let second = try await store.claim(request)
+        #expect(second.isWithheld && second.nextDue == start + .seconds(10))
+        bench.time.advance(by: .seconds(10))
+        #expect(try await store.claim(request).messages.isEmpty)
         #expect(try await store.depths() == .of(leased: 1, kept: 1))
     }
 

@@ -39,6 +39,10 @@ enum GroupChangeRules {
         #expect(try await store.give(.done, for: a1) == .settled(.done))
         #expect(try await store.put(.text("a5", group: "a")).state == .blocked)
         #expect(try await store.take(10).isEmpty)
+        // Also where nothing of it waits yet, and where several come together.
+        try await store.configure(.jobs, .pauseGroup("c"))
+        #expect(try await store.put(["c1", "c2"].map { .text($0, group: "c") }).map(\.state) == [.blocked, .blocked])
+        #expect(try await store.take(10).isEmpty)
         try await store.configure(.jobs, .resumeGroup("a"))
         #expect(try await store.drain() == ["a2", "a3"])
         // A group that has no messages can be paused.
