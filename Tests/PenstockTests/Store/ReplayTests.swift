@@ -107,6 +107,17 @@ import Testing
         #expect(the.calls.calls(of: .enqueue).count == 1)
     }
 
+    /// A dry run tells of what a replay would come to.
+    @Test(arguments: [true, false]) func aQueueThatIsNotThereIsSaid(dryRun: Bool) async throws {
+        let queue = try await the.queue()
+        try await queue.enqueue(1)
+        let nowhere = QueueName(stored: "nowhere")
+        let code = await the.code {
+            _ = try await the.store.replay(MessageQuery(queue: queue.name), into: nowhere, dryRun: dryRun)
+        }
+        #expect(code == .unknownQueue)
+    }
+
     @Test func aFullQueueMakesItWait() async throws {
         let queue = try await the.queue()
         let narrow = try await the.store.queue("narrow", of: Int.self, policy: .holding(1, .wait))

@@ -59,6 +59,30 @@ import Testing
         #expect(try await the.state(receipt) == .done)
     }
 
+    /// Each round is a look at all queues of the store.
+    @Test func allWorkersOfAProcessShareARound() async throws {
+        let upkeep = Upkeep(handle: the.store.handle)
+        for _ in 1...3 { await upkeep.prune() }
+        #expect(the.calls.calls(of: .prune).count == 1)
+        the.time.advance(by: RateGate.pruneInterval - .microseconds(1))
+        await upkeep.prune()
+        #expect(the.calls.calls(of: .prune).count == 1)
+        the.time.advance(by: .microseconds(1))
+        await upkeep.prune()
+        #expect(the.calls.calls(of: .prune).count == 2)
+    }
+
+    /// A queue that ends more in a minute than one step forgets would grow for good.
+    @Test func aRoundForgetsAllThatRetentionLetsGo() async throws {
+        let queue = try await the.queue(policy: QueuePolicy(retention: Retention(age: nil, count: 1)))
+        let count = 2 * PruneRequest().limit + 2
+        try await queue.enqueue(contentsOf: Array(1...count))
+        try await queue.purge()
+        #expect(try await queue.status().depths.kept == count)
+        await Upkeep(handle: the.store.handle).prune()
+        #expect(try await queue.status().depths.kept == 1)
+    }
+
     /// A store that says what it was asked to forget.
     private final class AskedStore: ForwardingStore {
         let base: any MessageStore
