@@ -129,6 +129,21 @@ import Testing
         #expect(try zones.zone(ZoneName("Europe/Berlin")).fingerprint == ZoneData.fingerprint(older))
     }
 
+    /// A pipe has no zone, and to open one can take until another program writes into it.
+    @Test func whatIsNoFileIsPassedOver() throws {
+        let (first, second) = (TemporaryFolder(), TemporaryFolder())
+        defer { withExtendedLifetime((first, second)) {} }
+        for folder in [first, second] {
+            try FileManager.default.createDirectory(
+                atPath: folder.file("Europe"), withIntermediateDirectories: true)
+        }
+        #expect(mkfifo(first.file("Europe/Paris"), 0o600) == 0)
+        let data = try bytes("Europe/Paris")
+        try Data(data).write(to: URL(fileURLWithPath: second.file("Europe/Paris")))
+        let zones = ZoneFolder(paths: [first.path, second.path])
+        #expect(try zones.zone(ZoneName("Europe/Paris")).fingerprint == ZoneData.fingerprint(data))
+    }
+
     @Test("Other data has another fingerprint")
     func fingerprints() throws {
         let paris = try bytes("Europe/Paris")
@@ -148,6 +163,19 @@ import Testing
         #expect(read.changes == [Zone.Change(second: -1, offset: 3600), Zone.Change(second: 100, offset: 0)])
         #expect(read.firstOffset == 0 && read.years == nil)
         #expect(ZoneData(Array(data.dropLast())) == nil)
+    }
+
+    /// Each moment of such a file is later than that of a system's clock, by as many seconds, and a schedule would fire too late.
+    @Test func aFileThatCountsLeapSecondsIsRefused() {
+        func data(leapSeconds: UInt8) -> [UInt8] {
+            var data = Array("TZif".utf8) + Array(repeating: UInt8(0), count: 16)
+            data += [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, leapSeconds, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 4]
+            data += [0, 0, 0x0E, 0x10, 0, 0] + Array("ONE\0".utf8)
+            for number in 0..<leapSeconds { data += [0x04, 0xB2, 0x58, number, 0, 0, 0, number + 1] }
+            return data
+        }
+        #expect(ZoneData(data(leapSeconds: 0))?.firstOffset == 3600)
+        #expect(ZoneData(data(leapSeconds: 1)) == nil)
     }
 
     @Test("No bytes trap", arguments: ["Europe/Paris", "Australia/Lord_Howe", "Africa/Casablanca"])
