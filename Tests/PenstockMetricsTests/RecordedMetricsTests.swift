@@ -65,6 +65,24 @@ import Testing
         #expect(lines == ["# HELP x What the program records as x.", "# TYPE x gauge", "x 1"])
     }
 
+    /// A program counts whole things in one place and parts in another, and what was there first goes on.
+    @Test func anInstrumentOfAnotherKindTakesNobodysPlace() {
+        let whole = Counter(label: "c", factory: metrics)
+        whole.increment(by: 2)
+        FloatingPointCounter(label: "c", factory: metrics).increment(by: 0.5)
+        whole.increment()
+        #expect(lines.filter { $0.hasPrefix("c_total") } == ["c_total 3"])
+    }
+
+    /// One would make the sum none for ever.
+    @Test func whatIsNoNumberIsNotCounted() {
+        let recorder = Recorder(label: "size", aggregate: true, factory: metrics)
+        recorder.record(Double.nan)
+        recorder.record(3.0)
+        #expect(lines.contains("size_sum 3"))
+        #expect(lines.contains("size_count 1"))
+    }
+
     /// Apple's swift-system-metrics records what the system says by the same names.
     @Test func whatTheProgramRecordsOfItsProcessIsThereOnce() {
         Gauge(label: "process_cpu_seconds_total", factory: metrics).record(3)

@@ -43,6 +43,26 @@ import Testing
         #expect(lines(status).contains("penstock_store_moved 1"))
     }
 
+    /// An alert on too few workers is of no use that counts those who died.
+    @Test func deadWorkersAreNoWorkers() {
+        let workers = [true, false, false].map { isAlive in
+            WorkerRecord(
+                id: 1, name: "w", processID: 1, startedAt: Timestamp(microseconds: 0), isAlive: isAlive, leased: 0,
+                oldestClaim: nil)
+        }
+        #expect(lines(StoreStatus(queues: [], workers: workers)).contains("penstock_workers 1"))
+    }
+
+    @Test func whetherAQueueIsPausedIsANumber() throws {
+        var paused = try queue("mail")
+        paused.isPaused = true
+        let lines = lines(StoreStatus(queues: [paused, try queue("sms")], workers: []))
+        #expect(
+            lines.filter { $0.hasPrefix("penstock_queue_paused{") } == [
+                #"penstock_queue_paused{queue="mail"} 1"#, #"penstock_queue_paused{queue="sms"} 0"#,
+            ])
+    }
+
     /// At a standby. A zero would say that nobody works.
     @Test func workersOfWhichNobodyKnowsHaveNoNumber() {
         var worker = WorkerRecord(
@@ -80,11 +100,16 @@ import Testing
     @Test func agesAreMomentsAndLatenciesHistograms() throws {
         var mail = try queue("mail")
         mail.oldestReady = Timestamp(microseconds: 2_500_000)
+        mail.oldestLease = Timestamp(microseconds: 7_000_000)
         mail.latency.wait.record(.milliseconds(3))
         mail.latency.work.record(.seconds(1_000_000))
         let lines = lines(StoreStatus(queues: [mail, try queue("sms")], workers: []))
         let ages = lines.filter { $0.hasPrefix("penstock_queue_oldest_") }
-        #expect(ages == [#"penstock_queue_oldest_ready_timestamp_seconds{queue="mail"} 2.5"#])
+        #expect(
+            ages == [
+                #"penstock_queue_oldest_ready_timestamp_seconds{queue="mail"} 2.5"#,
+                #"penstock_queue_oldest_lease_timestamp_seconds{queue="mail"} 7"#,
+            ])
         #expect(lines.contains(#"penstock_message_wait_seconds_bucket{queue="mail",le="0.001585"} 0"#))
         #expect(lines.contains(#"penstock_message_wait_seconds_bucket{queue="mail",le="0.003981"} 1"#))
         #expect(lines.contains(#"penstock_message_wait_seconds_sum{queue="mail"} 0.003"#))
@@ -97,11 +122,13 @@ import Testing
         var (first, second) = (try queue("a"), try queue("b"))
         first.oldestReady = Timestamp(microseconds: 9)
         second.oldestReady = Timestamp(microseconds: 5)
+        first.oldestLease = Timestamp(microseconds: 3)
+        second.oldestLease = Timestamp(microseconds: 8)
         first.latency.wait.record(.seconds(1))
         second.latency.wait.record(.seconds(2))
         let others = try #require(QueueSeries([first, second, try queue("c")], countMax: 0).series.first)
         #expect(others.oldestReady == Timestamp(microseconds: 5))
-        #expect(others.oldestLease == nil)
+        #expect(others.oldestLease == Timestamp(microseconds: 3))
         #expect(others.latency.wait.count == 2)
     }
 
@@ -121,6 +148,7 @@ import Testing
         let lines = lines(StoreStatus(queues: [], workers: [], cursors: cursors))
         #expect(lines.contains(#"penstock_cursor_sequence{queue="q",cursor="c0"} 7"#))
         #expect(lines.contains(#"penstock_cursor_moved_timestamp_seconds{queue="q",cursor="c0"} 1.5"#))
+        #expect(lines.contains(#"penstock_cursor_missed_messages_total{queue="q",cursor="c0"} 2"#))
         #expect(lines.contains("penstock_metrics_cursors_omitted 3"))
         #expect(lines.count { $0.hasPrefix("penstock_cursor_sequence{") } == PrometheusText.cursorCountMax)
     }
