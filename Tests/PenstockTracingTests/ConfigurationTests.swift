@@ -45,6 +45,20 @@ import Testing
         #expect(found?.sampler.ratio == 0)
     }
 
+    /// A program may hand its metrics to one place, and its traces to another one.
+    @Test func whatIsSaidOfTracesAloneCounts() throws {
+        let found = try configuration([
+            "OTEL_EXPORTER_OTLP_ENDPOINT": "http://c", "OTEL_SERVICE_NAME": "shop",
+            "OTEL_RESOURCE_ATTRIBUTES": "service.name=mill", "OTEL_EXPORTER_OTLP_HEADERS": "x-key=all",
+            "OTEL_EXPORTER_OTLP_TRACES_HEADERS": "x-key=traces", "OTEL_EXPORTER_OTLP_TIMEOUT": "1",
+            "OTEL_EXPORTER_OTLP_TRACES_TIMEOUT": "2", "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc",
+            "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL": "http/json",
+        ])
+        #expect(found?.serviceName == "shop")
+        #expect(found?.collector.headers == ["x-key": "traces"])
+        #expect(found?.timeout == .milliseconds(2))
+    }
+
     @Test(arguments: [
         ["OTEL_EXPORTER_OTLP_ENDPOINT": "https://c"], ["OTEL_EXPORTER_OTLP_ENDPOINT": "c:4318"],
         ["OTEL_EXPORTER_OTLP_ENDPOINT": "http://"], ["OTEL_EXPORTER_OTLP_ENDPOINT": "http://c:0"],

@@ -139,6 +139,25 @@ import Tracing
         #expect(log.lines.first?.contains("1 span is lost") == true, "\(log.lines)")
     }
 
+    /// A collector that is busy for long is asked less and less often. Spans that it does not take in the end are not lost in silence.
+    @Test func whatDoesNotPassIsLostAndSaid() async throws {
+        let collector = try TestCollector(answers: Array(repeating: "503 Busy", count: 5))
+        let log = TestLog()
+        let tracer = try tracer(collector) { $0.logger = log.logger }
+        tracer.withSpan("a") { _ in }
+        for (count, pause) in zip(1..., [1, 1, 2, 4, 8]) {
+            try await time.waitForSleepers()
+            #expect(time.nextDeadline == time.now + .seconds(pause), "before request \(count)")
+            time.advance(by: .seconds(pause))
+            _ = await collector.requests(count)
+        }
+        try await eventually { !log.lines.isEmpty }
+        tracer.withSpan("b") { _ in }
+        await tracer.shutdown()
+        #expect(try collector.spans().map(\.name) == ["a", "a", "a", "a", "a", "b"])
+        #expect(log.lines.count == 1 && log.lines[0].hasPrefix("1 span is lost"), "\(log.lines)")
+    }
+
     /// It may keep the connection, though it is asked to close it: nobody waits for an end that does not come.
     @Test func anAnswerEndsWhereItSaysSo() async throws {
         let collector = try TestCollector(answers: [TestCollector.kept + "200 OK {}", TestCollector.kept + "503 Busy"])
