@@ -106,6 +106,12 @@ import Testing
         #expect(values == Array(1...6))
     }
 
+    @Test func aBufferHasNoFewerThanNoPlaces() async {
+        await #expect(processExitsWith: .failure) {
+            _ = ManualSource<Int>().buffer(size: -1, prefetch: .keepFull, whenFull: .dropNewest)
+        }
+    }
+
     // MARK: Cancelling
 
     @Test(arguments: [BufferPrefetch.byRequest, .keepFull])
@@ -119,6 +125,20 @@ import Testing
         #expect(await result.value == ([1], nil))
         #expect(source.cancellations.count == 1)
         #expect(source.iteratorsGone.count == 1)
+    }
+
+    @Test func aTaskThatIsCancelledIsGivenNothingThatWaits() async throws {
+        let buffer = source.buffer(size: 4, prefetch: .byRequest, whenFull: .dropNewest)
+        for value in 1...4 { source.send(value) }
+        source.finish()
+        let reading = Task { [source] in
+            var iterator = buffer.makeAsyncIterator()
+            let first = try await iterator.next(isolation: nil)
+            try await source.iteratorsGone.wait(for: 1)
+            withUnsafeCurrentTask { $0?.cancel() }
+            return [first, try await iterator.next(isolation: nil)]
+        }
+        #expect(try await reading.value == [1, nil])
     }
 
     @Test func lettingTheIteratorGoEndsAPausedUpstream() async throws {

@@ -82,6 +82,13 @@ import Testing
         #expect(await reading.value == ["1 at 2", "2 at 2", "3 at 4", "4 at 4", "5 at 6", "end at 6"])
     }
 
+    /// Its consumer would wait for ever.
+    @Test func aDelayNeedsRoomForOne() async {
+        await #expect(processExitsWith: .failure) {
+            _ = ManualSource<Int>().delay(for: .seconds(1), holding: 0, clock: ManualClock())
+        }
+    }
+
     @Test func aSubjectIsAskedForAllThatMayBeHeld() async {
         let subject = AsyncPassthroughSubject<Int, Broken>()
         let reading = read(subject.delay(for: .seconds(1), holding: 3, clock: clock))

@@ -59,6 +59,19 @@ import Testing
         #expect(try await iterator.next() == 3)
     }
 
+    /// Though there is room.
+    @Test func aTaskThatIsCancelledSendsNothing() async throws {
+        let subject = Subject(bufferSize: 2)
+        let sending = Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            try await subject.send(1)
+        }
+        await #expect(throws: CancellationError.self) { try await sending.value }
+        try await subject.send(2)
+        var iterator = subject.makeAsyncIterator()
+        #expect(try await iterator.next() == 2)
+    }
+
     @Test func theOldestIsDroppedAndCounted() async throws {
         let dropped = Mutex<[Int]>([])
         let subject = Subject(bufferSize: 0, backlog: .dropOldest(at: 2)) { value in

@@ -106,6 +106,49 @@ import Testing
         #expect(shared.subscriberCount == 0)
     }
 
+    /// It would be read for nobody, and nobody would be left who could end that.
+    @Test func upstreamIsNotReadAnewForThoseWhoHaveLeftMeanwhile() async throws {
+        let source = Stubborn()
+        let shared = source.shareReplay(1)
+        func read() async -> Task<[Int], Never> {
+            let reading = Task(executorPreference: executor) { await shared.reduce(into: []) { $0.append($1) } }
+            await executor.waitUntilIdle()
+            return reading
+        }
+        let leaver = await read()
+        try await source.asks.wait(for: 1)
+        leaver.cancel()
+        let newcomer = await read()
+        newcomer.cancel()
+        #expect(shared.subscriberCount == 0)
+        source.answer(7)
+        for gone in [leaver, newcomer] { #expect(await gone.value == []) }
+        await executor.waitUntilIdle()
+        #expect(source.asks.count == 1)
+    }
+
+    /// It goes with the subscriber that held it up, and pushes nothing out of the memory.
+    @Test func whatUpstreamHasForNobodyIsNotRemembered() async throws {
+        let shared = source.shareReplay(1, backlog: .suspendSender(at: 1))
+        let hold = Tally()
+        for value in 1...4 { source.send(value) }
+        let reading = Task(executorPreference: executor) {
+            var iterator = shared.makeAsyncIterator()
+            let first = try await iterator.next(isolation: nil)
+            try await hold.wait(for: 1)
+            withExtendedLifetime(iterator) {}
+            return first
+        }
+        // Then 2 waits for the reader, and 3 for room.
+        await executor.waitUntilIdle()
+        #expect(source.asks.count == 3)
+        hold.add()
+        #expect(try await reading.value == 1)
+        try await source.iteratorsGone.wait(for: 1)
+        var iterator = shared.makeAsyncIterator()
+        for value in [2, 4] { #expect(try await iterator.next() == value) }
+    }
+
     @Test func oneOfTwoLeavingLeavesUpstreamAlone() async throws {
         let shared = source.shareReplay(0)
         let came = Tally()
