@@ -74,6 +74,17 @@ import Testing
         try await store.close()
     }
 
+    /// It has the file open already, and the store adds nothing.
+    @Test(.enabled(if: isRoot, "Only root gives files away."))
+    func anApplicationsPoolIsNotUsedBesideIt() async throws {
+        let pool = try DatabasePool(path: path)
+        let file = path + "-journal"
+        Self.plant(file)
+        await expectRefusal(file, "belongs to user \(Self.nobody)") { _ = try await SQLiteStore.open(pool: pool) }
+        unlink(file)
+        try await SQLiteStore.open(pool: pool).close()
+    }
+
     /// An empty log would be taken for SQLite's own, and have the first messages.
     @Test(.enabled(if: isRoot, "Only root gives files away."))
     func noStoreIsMadeBesideALogThatWasThereBefore() async throws {

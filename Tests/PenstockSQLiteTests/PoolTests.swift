@@ -1,3 +1,4 @@
+import Foundation
 import GRDB
 import PenstockCore
 import PenstockProcesses
@@ -228,6 +229,12 @@ final class GRDBPool: Sendable {
         try await again.close()
         // No statement of the store's is left in it, so it can be closed.
         try pool.close()
+    }
+
+    /// Processes that come by the other name do not see what lies in the log of the pool.
+    @Test func aPoolOnAFileWithTwoNamesIsRefused() async throws {
+        try FileManager.default.linkItem(atPath: folder.file("application.db"), toPath: folder.file("other.db"))
+        await expect(.invalidInput) { try await SQLiteStore.open(pool: pool) }
     }
 
     /// A store whose queues are on their way to another one takes nothing new; workers may end what they have, until nothing changes there.

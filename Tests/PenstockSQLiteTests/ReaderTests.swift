@@ -166,6 +166,19 @@ import Testing
         try fresh.close()
     }
 
+    /// Nobody closes the file again that a reading would leave open then.
+    @Test func aReadingThatIsUnderWayAtTheEndLeavesNothingOpen() async throws {
+        try await SQLiteStore.openWithJobs(path).close()
+        let still = StillConnection(settledSeconds: 0)
+        let stillness = try #require(FileStillness(path))
+        let name = FileStillness.immutable(path)
+        let configuration = Configuration("reader", readonly: true)
+        try still.read(stillness, opening: { try DatabaseQueue(path: name, configuration: configuration) }) { _ in
+            try still.close()
+        }
+        #expect(still.kept == nil)
+    }
+
     @Test func otherFilesAreRefusedAsForWriting() async throws {
         await expect(.notFound) { try await SQLiteReader.open(path: path) }
         await expect(.notADatabase) { try await SQLiteReader.open(path: folder.path) }
