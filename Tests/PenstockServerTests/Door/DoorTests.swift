@@ -213,6 +213,21 @@ import Testing
         }
     }
 
+    /// A supervisor sends nobody there, and starts nothing anew. No token is shown, and no place of the machine is told.
+    @Test func aStoreThatFailsIsNotReady() async throws {
+        let faulty = FaultyStore(TestDatabase().open())
+        try await TestServer.run(store: PenstockStore(faulty), tokens: try tokens()) { server in
+            faulty.fail(every: [.status], with: PenstockError(.corrupt, "/srv/secret.db is damaged."))
+            let answer = try await server.request("GET", "/readyz")
+            #expect(answer.status == 503 && answer.header("Retry-After") == "1")
+            #expect(try answer.json()["code"] as? String == "corrupt")
+            #expect(!answer.text.contains("secret"))
+            #expect(try await server.request("GET", "/healthz").status == 200)
+            faulty.heal()
+            #expect(try await server.request("GET", "/readyz").status == 200)
+        }
+    }
+
     /// Supervisors may ask for the head alone.
     @Test func healthIsToldWithoutAToken() async throws {
         try await TestServer.run(tokens: try Tokens("a 0123456789abcdef read")) { server in
