@@ -155,6 +155,25 @@ struct HostTests {
         first.leave()
     }
 
+    /// A folder may outlive a power cut, and the clock since the start of the machine does not: for days nobody would look.
+    @Test func momentsThatAreTooFarAheadAreNone() async throws {
+        let host = try HostFolder(of: "restarted \(UUID())")
+        let listener = try HostListener(in: host.folder)
+        try await eventually {
+            listener.sayAlone()
+            listener.sayLooked(for: .seconds(1))
+            return listener.isAlone && listener.hasLooked
+        }
+        let file = try FileHandle(forUpdating: URL(filePath: host.folder.file("listener-2")))
+        for place in [64, 80] as [UInt64] {
+            try file.seek(toOffset: place)
+            try file.write(contentsOf: withUnsafeBytes(of: UInt64.max / 2) { Data($0) })
+        }
+        try file.close()
+        #expect(!listener.isAlone && !listener.hasLooked && listener.hasEverLooked)
+        host.leave()
+    }
+
     @Test func aFolderThatADeadProcessHasLeftIsRemoved() async throws {
         var host = SameHost(server, address)
         let folder = try #require(host?.folder.folder.path)
