@@ -420,8 +420,8 @@ let package = Package(
         .testTarget(
             name: "PenstockTests",
             dependencies: [
-                "Penstock", "PenstockCore", "PenstockProcesses", "PenstockSQL", "PenstockSQLite", "PenstockStreams",
-                "PenstockTestKit",
+                "Penstock", "PenstockCore", "PenstockMigrations", "PenstockProcesses", "PenstockSQL", "PenstockSQLite",
+                "PenstockStreams", "PenstockTestKit",
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "CoreMetrics", package: "swift-metrics"),

@@ -172,6 +172,18 @@ import Testing
         try await channel.close()
     }
 
+    /// People find the process that holds a message by it, also where it is on another machine.
+    @Test func aClientHasTheNameThatItWasGiven() async throws {
+        try await withServer { server in
+            let client = try await PenstockStore.open(url: server.url, options: .init(workerName: "mill"))
+            let mail = try await client.queue("mail", of: String.self)
+            try await mail.enqueue("x")
+            _ = try await client.storage.claim(ClaimRequest(queue: mail.name, limit: 1, lease: .seconds(30)))
+            #expect(try await client.storage.status(of: nil).workers.map(\.name) == ["mill"])
+            try await client.close()
+        }
+    }
+
     /// A read-only client and a read-only server change nothing, and look at everything.
     @Test func readOnlyLooks() async throws {
         let store = PenstockStore(InMemoryStore())

@@ -64,6 +64,9 @@ struct ReadOnlyTests {
         await #expect { try await PostgresStore.open(url: url, options: .init(createIfMissing: false)) } throws: {
             ($0 as? PenstockError)?.code == .notFound
         }
+        await #expect { try await PenstockStore.open(postgres: url, options: .init(createIfMissing: false)) } throws: {
+            ($0 as? PenstockError)?.code == .notFound
+        }
         // Tables that are not there are none of an older schema.
         try await PostgresStore.open(url: url, options: .init(migration: .refuse)).close()
         try await PostgresStore.open(url: url, options: .init(createIfMissing: false)).close()
@@ -73,6 +76,9 @@ struct ReadOnlyTests {
         let url = try PostgresServer.newURL()
         try SchemaMigrator(try ServerAddress(url), busyMax: .seconds(60)).migrate(to: 13)
         await #expect { try await PostgresStore.open(url: url, options: .init(migration: .refuse)) } throws: {
+            ($0 as? PenstockError)?.code == .olderSchema
+        }
+        await #expect { try await PenstockStore.open(postgres: url, options: .init(migration: .refuse)) } throws: {
             ($0 as? PenstockError)?.code == .olderSchema
         }
         try await PostgresStore.open(url: url, options: .init(createIfMissing: false)).close()

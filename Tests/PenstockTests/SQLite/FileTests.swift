@@ -2,6 +2,7 @@ import Foundation
 import GRDB
 import Penstock
 import PenstockCore
+import PenstockMigrations
 import PenstockTestKit
 import Synchronization
 import Testing
@@ -26,6 +27,55 @@ import Testing
         }
         #expect(error?.code == .notFound)
         #expect(!FileManager.default.fileExists(atPath: folder.file("test.db")))
+    }
+
+    /// Programs of an older release find a file that was brought up to date newer than they are.
+    @Test func aFileIsBroughtUpToDateUnlessThatIsRefused() async throws {
+        let path = folder.file("test.db")
+        let older = try DatabaseQueue(path: path)
+        try await older.writeWithoutTransaction { database in
+            for step in Migration.all.dropLast() { try database.execute(sql: step.sql) }
+        }
+        try older.close()
+        let refused = await #expect(throws: PenstockError.self) {
+            try await PenstockStore.open(path: path, options: .init(migration: .refuse))
+        }
+        #expect(refused?.code == .olderSchema)
+        try await PenstockStore.open(path: path).close()
+        try await PenstockStore.open(path: path, options: .init(migration: .refuse)).close()
+    }
+
+    /// People find the process that holds a message by it.
+    @Test func aWorkerHasTheNameThatItWasGiven() async throws {
+        let time = ManualTime()
+        let options = PenstockStore.Options(time: time, workerName: "mill")
+        let store = try await PenstockStore.open(path: folder.file("test.db"), options: options)
+        let queue = try await store.queue("q", of: Int.self)
+        try await queue.enqueue(7)
+        _ = try await store.storage.claim(ClaimRequest(queue: queue.name, limit: 1, lease: .seconds(30)))
+        let workers = try await store.storage.status(of: nil).workers
+        #expect(workers.map(\.name) == ["mill"] && workers.map(\.startedAt) == [time.now])
+        try await store.close()
+    }
+
+    @Test func aPoolThatIsOnlyReadIsLeftAsItIs() async throws {
+        let pool = try DatabasePool(path: folder.file("test.db"))
+        let missing = await #expect(throws: PenstockError.self) {
+            try await PenstockStore.open(pool, options: .init(access: .readOnly))
+        }
+        #expect(missing?.code == .notFound)
+        let isMade = try await pool.read { try $0.tableExists("penstock_log") }
+        #expect(!isMade)
+        let store = try await PenstockStore.open(pool)
+        let queue = try await store.queue("q", of: Int.self)
+        let reading = try await PenstockStore.open(pool, options: .init(access: .readOnly))
+        let refused = await #expect(throws: PenstockError.self) {
+            try await reading.queue("q", of: Int.self, create: false).enqueue(7)
+        }
+        #expect(refused?.code == .readOnly)
+        #expect(try await queue.status().depths.ready == 0)
+        try await reading.close()
+        try await store.close()
     }
 
     @Test func twoStoresWorkOneFile() async throws {
