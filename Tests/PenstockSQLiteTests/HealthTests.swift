@@ -182,6 +182,17 @@ import Testing
         await store.crash()
     }
 
+    /// People and programs that read no more than the first of them know how bad it is.
+    @Test func theWorstComesFirst() async throws {
+        try await makeFile().close()
+        let program = try ForeignProgram(path)
+        _ = try await program.rows("PRAGMA journal_mode = delete")
+        try await program.run("DELETE FROM penstock_ready WHERE sequence = 4")
+        let found = try await report().findings
+        #expect(found.first?.severity == .error)
+        #expect(found.last?.kind == .journalMode && found.last?.severity == .note)
+    }
+
     @Test func aDamagedPageIsReported() async throws {
         try await harness.openWithEachPlace().close()
         let size = try bytes(of: path).count
