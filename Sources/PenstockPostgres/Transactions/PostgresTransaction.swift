@@ -67,7 +67,7 @@ public final class PostgresTransaction: ApplicationTransaction {
             try requireOpen()
             return answer
         } catch {
-            throw PostgresError.translated(error, sessions.address)
+            throw PostgresError.translated(error, sessions.address, isLost: server.isLost)
         }
     }
 
@@ -179,8 +179,13 @@ public final class PostgresTransaction: ApplicationTransaction {
 
 extension PostgresError {
     /// A server's error of a statement of the application's own; that of a connection that is lost is a `PenstockError`.
-    static func translated(_ error: any Error, _ address: ServerAddress) -> any Error {
-        guard let error = error as? ServerError, let state = error.state, !error.isLost else {
+    ///
+    /// Letters by which the store gives a connection up may be an application's own: a function has met another server, say, or the
+    /// server does not know what is asked for.
+    ///
+    /// - Parameter isLost: whether the connection is.
+    static func translated(_ error: any Error, _ address: ServerAddress, isLost: Bool) -> any Error {
+        guard let error = error as? ServerError, let state = error.state, !isLost else {
             return ServerFailures.translated(error, address)
         }
         return PostgresError(state: state, message: error.message)

@@ -150,7 +150,7 @@ final class TransactionPool: Sendable {
             bell.willCommit()
             try session.server.commit()
             return session
-        } catch let error as ServerError where error.isLost {
+        } catch let error as ServerError where error.isLost && (error.state == nil || session.server.isLost) {
             sessions.abandon(session.server)
             do {
                 let (other, isThere) = try outcome(of: mark, until: end)
@@ -166,7 +166,7 @@ final class TransactionPool: Sendable {
             // A constraint that is deferred.
             giveUp(session)
             transaction.didRollBack()
-            throw PostgresError.translated(error, sessions.address)
+            throw PostgresError.translated(error, sessions.address, isLost: session.server.isLost)
         }
     }
 
