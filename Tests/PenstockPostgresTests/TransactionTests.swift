@@ -196,7 +196,10 @@ struct TransactionTests {
             try mails.enqueue("first", in: transaction)
             let error = #expect(throws: PenstockError.self) { try mails.enqueue("second", in: transaction) }
             #expect(error?.code == .queueFull)
-            try transaction.execute("SELECT 1")
+            // What comes after it is as before: the application's statements go by its own settings.
+            let settings = try transaction.query(
+                "SELECT current_setting('search_path') AS path, current_setting('enable_seqscan') AS scans")[0]
+            #expect(settings.texts == ["\"$user\", public", "on"])
         }
         #expect(try await mails.status().depths.ready == 1)
         try await store.close()

@@ -23,17 +23,18 @@ final class HeldCommit {
             """)
     }
 
+    /// The sessions whose COMMIT waits, in SQL.
+    private var waiting: String {
+        "FROM pg_locks WHERE locktype = 'advisory' AND NOT granted AND classid = 0 AND CAST(objid AS BIGINT) = \(lock)"
+    }
+
     /// Whether a COMMIT waits.
     var isReached: Bool {
-        get throws {
-            try server.run(
-                """
-                SELECT 1 FROM pg_locks
-                WHERE locktype = 'advisory' AND NOT granted AND classid = 0 AND CAST(objid AS BIGINT) = \(lock)
-                """
-            ).rowCount > 0
-        }
+        get throws { try server.run("SELECT 1 \(waiting)").rowCount > 0 }
     }
+
+    /// Ends the sessions whose COMMIT waits, which comes to nothing with them.
+    func endSessions() throws { try server.run("SELECT pg_terminate_backend(pid) \(waiting)") }
 
     /// Lets all of them through from now on.
     func letGo() throws { try server.run("SELECT pg_advisory_unlock(\(lock))") }
