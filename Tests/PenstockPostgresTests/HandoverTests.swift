@@ -141,6 +141,32 @@ struct HandoverTests {
         try await store.close()
     }
 
+    /// The server that had the row was given up for another one, which does not have it.
+    @Test func aCallWhoseRowIsGoneIsMadeAgain() async throws {
+        let store = try await opened(lockWaitMax: .seconds(30))
+        _ = try await Self.put("connects", store)
+        #expect(host.lock.tryAcquire())
+        async let receipt = Self.put("one", store)
+        let taken = try await posted()
+        let call = try #require(PostedCall.read(taken.bytes, now: SystemTime().now).first)
+        // The writer lock, so that the store asks once more only when the row is gone.
+        let lock = "(1346719315::BIGINT << 32) | 'penstock_state'::regclass::oid::BIGINT"
+        try server.run("SELECT pg_advisory_lock(\(lock))")
+        let other = Receipt(sequence: SequenceNumber(77), state: .ready, durability: .powerLoss)
+        let answer = RequestAnswer(
+            slot: taken.slot, ticket: taken.ticket, bytes: PostedAnswer.bytes(of: [[other]], to: [call]))
+        let slots = try #require(host.lock.slots)
+        try HostAnswers(number: slots.number).write([answer], PostgresConnection(server))
+        let watch = try Sessions.connect(to: address, busyMax: .seconds(60))
+        try await eventually { try watch.hasWaiter }
+        try server.run("DELETE FROM penstock_writer WHERE receipts IS NOT NULL")
+        host.lock.release()
+        try server.run("SELECT pg_advisory_unlock(\(lock))")
+        #expect(try await receipt.sequence.rawValue != 77)
+        #expect(try payloads == ["connects", "one"])
+        try await store.close()
+    }
+
     /// Damaged memory may offer a request again.
     @Test func aRequestIsWrittenDownOnce() throws {
         let connection = PostgresConnection(server)

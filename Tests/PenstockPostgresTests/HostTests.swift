@@ -117,6 +117,41 @@ struct HostTests {
         try await stores[0].close()
     }
 
+    /// What was told while nobody of this machine was connected the server does not tell again.
+    @Test func whatNobodyHeardIsMadeGoodByARingForAll() async throws {
+        let role = PostgresServer.newName()
+        try server.run("CREATE ROLE \(role) LOGIN SUPERUSER")
+        var options = PostgresStore.Options()
+        options.hearsRingsAlone = true
+        let store = try await PostgresStore.open(
+            url: url.replacing("//penstock@", with: "//\(role)@"), options: options)
+        let changes = store.changes
+        try await eventually { store.lookInterval == .seconds(60) }
+        try server.run("ALTER ROLE \(role) NOLOGIN")
+        try server.run("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = '\(role)'")
+        try await eventually { try listenerCount() == 0 }
+        let token = changes.token(for: jobs)
+        try server.run("INSERT INTO penstock_messages (queue, payload) VALUES ('jobs', 'a')")
+        try server.run("ALTER ROLE \(role) LOGIN")
+        try await eventually { changes.isRungForWork(in: jobs, after: token) }
+        try await store.close()
+    }
+
+    /// It may be stopped: nobody else hears the server, and each looks by itself.
+    @Test func whatTheProcessThatListensDoesNotSeeOthersDo() async throws {
+        let host = try #require(SameHost(server, address))
+        #expect(host.listener.take())
+        let store = try await PostgresStore.open(url: url)
+        let changes = store.changes
+        try await eventually { store.lookInterval == .seconds(60) }
+        let token = changes.token(for: jobs)
+        try server.run("INSERT INTO penstock_messages (queue, payload) VALUES ('jobs', 'a')")
+        try await eventually { changes.isRungForWork(in: jobs, after: token) }
+        #expect(try listenerCount() == 0)
+        host.listener.release()
+        try await store.close()
+    }
+
     @Test func theFolderGoesWithTheLastStore() async throws {
         let (first, second) = (try await PostgresStore.open(url: url), try await PostgresStore.open(url: url))
         var host = SameHost(server, address)
