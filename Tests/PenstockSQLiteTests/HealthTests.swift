@@ -184,7 +184,7 @@ import Testing
 
     /// People and programs that read no more than the first of them know how bad it is.
     @Test func theWorstComesFirst() async throws {
-        try await makeFile().close()
+        try await harness.openWithEachPlace().close()
         let program = try ForeignProgram(path)
         _ = try await program.rows("PRAGMA journal_mode = delete")
         try await program.run("DELETE FROM penstock_ready WHERE sequence = 4")

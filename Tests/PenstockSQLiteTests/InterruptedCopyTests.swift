@@ -133,6 +133,7 @@ import Testing
         #expect(looks.count == 1)
         for store in [from, reader, into] { try await store.close() }
     }
+
     /// A source that is open again after a power cut, while the target is open as well, has each message worked twice.
     @Test func aSourceThatHasMovedIsLeftAfterAPowerCutAsWell() async throws {
         let disk = TestDisk(source)

@@ -1,7 +1,7 @@
 public import Penstock
 package import PenstockCore
 import PenstockProcesses
-public import PenstockSQL
+package import PenstockSQL
 
 /// A transaction of the application's own, at the server where the queues are: its statements, and what it asks of the queues beside
 /// them, are there together when it commits, or not at all.
