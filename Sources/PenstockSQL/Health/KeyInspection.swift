@@ -14,9 +14,7 @@ package enum KeyInspection {
             SELECT sequence FROM penstock_unique AS line WHERE NOT \(isRight)
             UNION ALL SELECT sequence FROM penstock_unique_period AS line WHERE \(isWrongPeriod)
                 OR queue_id NOT IN (SELECT id FROM penstock_queue)
-            """, .wrongKeys,
-            "{holds a unique key that is not its own or that it|hold a unique key that is not theirs or that they} should "
-                + "have let go", connection)
+            """, .wrongKeys, holdsWrongly, connection)
         try report.find(
             QuarantineSource.line.map { "SELECT sequence FROM \($0.table) AS line WHERE \(isWrongWhileWaiting)" }
                 .joined(separator: " UNION "),
@@ -24,6 +22,10 @@ package enum KeyInspection {
             "{is|are} in line with marks that say wrongly whether {it holds its|they hold their} unique key", connection
         )
     }
+
+    /// What is said of messages that hold keys which they must not, as a template of ``CountedText``.
+    package static let holdsWrongly =
+        "{holds a unique key that is not its own or that it|hold a unique key that is not theirs or that they} should have let go"
 
     /// Whether message `log` has not ended, as SQL.
     package static let isOpen = """

@@ -20,19 +20,22 @@ enum NumberInspection {
         }
     }
 
+    // What a row cannot have, as SQL.
+    static let hasWrongSequence = "sequence NOT BETWEEN 1 AND \(SequenceJump.lastMax)"
+    static let hasWrongAttempts =
+        "attempt NOT BETWEEN 0 AND \(StoredRange.attempts.upperBound) OR forgiven NOT BETWEEN 0 AND attempt"
+    static let hasWrongCounters = ["policy_version", "flush_count"]
+        .map { "\($0) NOT BETWEEN 0 AND \(StoredRange.counts.upperBound)" }.joined(separator: " OR ")
+
     private static let counts = [
         (
             "{message has|messages have} a sequence number",
-            "SELECT count(*) FROM penstock_log WHERE sequence NOT BETWEEN 1 AND \(SequenceJump.lastMax)"
+            "SELECT count(*) FROM penstock_log WHERE \(hasWrongSequence)"
         ),
         (
             "{message in line has|messages in line have} a number of attempts",
-            QuarantineSource.line.map { source in
-                """
-                SELECT sequence FROM \(source.table) WHERE attempt NOT BETWEEN 0 AND \(StoredRange.attempts.upperBound)
-                    OR forgiven NOT BETWEEN 0 AND attempt
-                """
-            }.joined(separator: " UNION ALL ").counted
+            QuarantineSource.line.map { "SELECT sequence FROM \($0.table) WHERE \(hasWrongAttempts)" }
+                .joined(separator: " UNION ALL ").counted
         ),
         (
             "{queue has|queues have} totals",
@@ -43,11 +46,7 @@ enum NumberInspection {
         ),
         (
             "{counter of changes stands|counters of changes stand} at a number",
-            """
-            SELECT count(*) FROM penstock_state
-            WHERE policy_version NOT BETWEEN 0 AND \(StoredRange.counts.upperBound)
-                OR flush_count NOT BETWEEN 0 AND \(StoredRange.counts.upperBound)
-            """
+            "SELECT count(*) FROM penstock_state WHERE \(hasWrongCounters)"
         ),
     ]
 }

@@ -6,14 +6,11 @@ import PenstockSQL
 extension Repairing {
     /// Sees to it that every key is held by one message that has it, and that rows say whether their message does.
     mutating func repairKeys() throws {
-        let what =
-            "{holds a unique key that is not its own or that it|hold a unique key that is not theirs or that they} should "
-            + "have let go"
         try setAside(
-            .wrongKeys, .unique, what, where: "NOT \(KeyInspection.isRight)",
+            .wrongKeys, .unique, KeyInspection.holdsWrongly, where: "NOT \(KeyInspection.isRight)",
             because: "The message does not have the key, or has ended or begun.")
         try setAside(
-            .wrongKeys, .uniquePeriod, what, where: KeyInspection.isWrongPeriod,
+            .wrongKeys, .uniquePeriod, KeyInspection.holdsWrongly, where: KeyInspection.isWrongPeriod,
             because: "The message does not have the key for a period.")
         let again = "COUNT {message holds its|messages hold their} unique key again."
         try change(

@@ -59,24 +59,17 @@ struct Repairing {
         // A number at its end would make the next step up fail.
         try change(
             .wrongNumbers, "Counters of changes to queues began anew.",
-            """
-            UPDATE penstock_state SET policy_version = 0, flush_count = 0
-            WHERE policy_version NOT BETWEEN 0 AND \(StoredRange.counts.upperBound)
-                OR flush_count NOT BETWEEN 0 AND \(StoredRange.counts.upperBound)
-            """)
+            "UPDATE penstock_state SET policy_version = 0, flush_count = 0 WHERE \(NumberInspection.hasWrongCounters)")
     }
 
     private mutating func setAsideImpossibleNumbers() throws {
         for source in [.log] + QuarantineSource.line + [.outcome] {
             try setAside(
                 .wrongNumbers, source, "{has|have} a sequence number that cannot be",
-                where: "sequence NOT BETWEEN 1 AND \(SequenceJump.lastMax)",
-                because: Quarantine.Reason.sequence)
+                where: NumberInspection.hasWrongSequence, because: Quarantine.Reason.sequence)
         }
         // The message keeps its place; the row as it was is kept as well.
-        let wrong = """
-            attempt NOT BETWEEN 0 AND \(StoredRange.attempts.upperBound) OR forgiven NOT BETWEEN 0 AND attempt
-            """
+        let wrong = NumberInspection.hasWrongAttempts
         for source in QuarantineSource.line {
             try keepCopy(of: source, where: wrong, because: Quarantine.Reason.attempt)
             try change(
