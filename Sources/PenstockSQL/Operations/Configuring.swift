@@ -5,52 +5,42 @@ enum Configuring {
     /// Carries out any change but `delete`.
     static func perform(_ change: QueueChange, of queue: QueueName, in transaction: Transaction) throws {
         let connection = transaction.connection
-        switch change {
-        case .create(let policy, let ifAbsent):
-            guard try !transaction.exists(queue) else {
-                try transaction.account(of: queue).refuseDeleting(in: transaction)
+        if case .create(let policy, _) = change, try !transaction.exists(queue) {
+            try NameRules.refuseUnseen(queue.text, of: "queue")
+            try refuseUnknownLimit(policy, connection)
+            try write(policy, by: insert, to: queue, connection)
+        } else {
+            let account = try transaction.account(of: queue)
+            try account.refuseDeleting(in: transaction)
+            switch change {
+            case .create(_, let ifAbsent):
                 if ifAbsent { return }
                 throw PenstockError(
                     .queueExists, "There is a queue called '\(queue)' already; `penstock queue set` changes its policy."
                 )
+            case .set(let policy, let replaced):
+                if let replaced, replaced != account.policy { throw QueuePolicy.hasChanged(queue) }
+                try refuseUnknownLimit(policy, connection)
+                // What this queue has leased is counted out for those that share its limit still.
+                if let name = account.policy.sharedLimit, name != policy.sharedLimit {
+                    try ringAll(under: name, in: transaction)
+                }
+                try write(policy, by: update, to: queue, connection)
+            case .pause: try connection.run(setPaused, .text(queue.text), 1)
+            case .resume: try connection.run(setPaused, .text(queue.text), 0)
+            case .pauseGroup(let key):
+                if account.policy.groups == nil { throw GroupKey.noPermits(queue) }
+                try connection.run(
+                    pauseGroup, .integer(account.id), .text(key), .integer(transaction.now.microseconds))
+            case .resumeGroup(let key):
+                try connection.run(resumeGroup, .integer(account.id), .text(key))
+                try GroupRates.resume(key, account, in: transaction)
+            case .setGroupWeight(let key, let weight):
+                guard account.policy.isFair else { throw GroupKey.notFair(queue) }
+                try Turns.setWeight(weight, of: key, account, connection)
+            case .delete:
+                preconditionFailure("A queue is deleted in steps.")
             }
-            try NameRules.refuseUnseen(queue.text, of: "queue")
-            try refuseUnknownLimit(policy, connection)
-            try write(policy, by: insert, to: queue, connection)
-        case .set(let policy, let replaced):
-            let account = try transaction.account(of: queue)
-            try account.refuseDeleting(in: transaction)
-            if let replaced, replaced != account.policy { throw QueuePolicy.hasChanged(queue) }
-            try refuseUnknownLimit(policy, connection)
-            // What this queue has leased is counted out for those that share its limit still.
-            if let name = account.policy.sharedLimit, name != policy.sharedLimit {
-                try ringAll(under: name, in: transaction)
-            }
-            try write(policy, by: update, to: queue, connection)
-        case .pause:
-            try transaction.account(of: queue).refuseDeleting(in: transaction)
-            try connection.run(setPaused, .text(queue.text), 1)
-        case .resume:
-            try transaction.account(of: queue).refuseDeleting(in: transaction)
-            try connection.run(setPaused, .text(queue.text), 0)
-        case .pauseGroup(let key):
-            let account = try transaction.account(of: queue)
-            try account.refuseDeleting(in: transaction)
-            if account.policy.groups == nil { throw GroupKey.noPermits(queue) }
-            try connection.run(
-                pauseGroup, .integer(account.id), .text(key), .integer(transaction.now.microseconds))
-        case .resumeGroup(let key):
-            let account = try transaction.account(of: queue)
-            try account.refuseDeleting(in: transaction)
-            try connection.run(resumeGroup, .integer(account.id), .text(key))
-            try GroupRates.resume(key, account, in: transaction)
-        case .setGroupWeight(let key, let weight):
-            let account = try transaction.account(of: queue)
-            try account.refuseDeleting(in: transaction)
-            guard account.policy.isFair else { throw GroupKey.notFair(queue) }
-            try Turns.setWeight(weight, of: key, account, connection)
-        case .delete:
-            preconditionFailure("A queue is deleted in steps.")
         }
         transaction.ringAll(queue)
         try transaction.queuesChanged()
