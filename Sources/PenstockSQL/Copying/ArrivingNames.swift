@@ -13,8 +13,7 @@ enum ArrivingNames {
         switch table.name {
         case "schedule":
             for case .text(let name) in rows.map({ $0[index] }) {
-                let isThere = try connection.has(scheduleNamed, .text(name))
-                if isThere {
+                if try connection.has(scheduleNamed, .text(name)) {
                     throw clash(of: "schedule", called: name, "remove it there and run the same `penstock copy` again")
                 }
             }
@@ -38,7 +37,9 @@ enum ArrivingNames {
             let own = id + place.sequenceOffset
             guard let found = try Workflows.find(name, connection), found != own else { return row }
             guard name.isMade(for: SequenceNumber(id)) else {
-                if name.isMade(for: SequenceNumber(found)), try isArriving(found, place, connection) {
+                if name.isMade(for: SequenceNumber(found)),
+                    try connection.has(hasArrived, .integer(found), .integer(place.sequenceOffset))
+                {
                     called.append(found)
                     return row
                 }
@@ -61,11 +62,6 @@ enum ArrivingNames {
         return named
     }
 
-    /// Whether a workflow has come with the same move.
-    private static func isArriving(_ id: Int64, _ place: CopyPlace, _ connection: Connection) throws -> Bool {
-        try connection.first(arriving, .integer(id), .integer(place.sequenceOffset), read: { _ in true }) ?? false
-    }
-
     private static func clash(of kind: String, called name: String, _ way: String) -> PenstockError {
         PenstockError(
             .queueExists,
@@ -74,7 +70,8 @@ enum ArrivingNames {
     }
 
     private static let scheduleNamed = Query("SELECT id FROM penstock_schedule WHERE name = ?1")
-    private static let arriving = Query(
+    /// Whether a workflow has come with the same move.
+    private static let hasArrived = Query(
         """
         SELECT 1 FROM penstock_arrival
         WHERE finished_at IS NULL AND sequence_offset = ?2 AND ?1 BETWEEN first_sequence AND last_sequence

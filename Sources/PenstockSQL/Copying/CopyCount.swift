@@ -19,9 +19,7 @@ package struct CopyCount: Sendable, Equatable {
     /// What has come into a target, and is not at work yet.
     static func ofTarget(_ moveID: String, _ connection: Connection) throws -> CopyCount {
         var count = CopyCount()
-        for name in try connection.all(selectArriving, .text(moveID), read: { QueueName(stored: $0.text(0) ?? "") }) {
-            count.queues[name] = [:]
-        }
+        for name in try Arriving.queues(of: moveID, connection) { count.queues[name] = [:] }
         try count.add(selectArrived, [.text(moveID)], connection)
         return count
     }
@@ -78,7 +76,6 @@ package struct CopyCount: Sendable, Equatable {
         """)
     private static let isArriving =
         "JOIN penstock_arriving AS arriving ON arriving.queue_id = queue.id AND arriving.move_id = ?1"
-    private static let selectArriving = Query("SELECT queue.name FROM penstock_queue AS queue \(isArriving)")
     private static let selectArrived = Query(
         """
         \(count(in: waiting, where: isArriving)) UNION ALL

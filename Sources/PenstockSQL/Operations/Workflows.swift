@@ -61,7 +61,7 @@ package enum Workflows {
         let connection = transaction.connection
         guard let id = try find(name, connection) else { throw PenstockError.unknown(name) }
         try refuseArriving(id, in: transaction)
-        let openCount = try connection.first(countOpen, .integer(id)) { Int($0.integer(0)) } ?? 0
+        let openCount = Int(try connection.integer(countOpen, .integer(id)) ?? 0)
         if openCount > 0 {
             try connection.run(setCancelled, .integer(id), .integer(transaction.now.microseconds))
             transaction.cascade.note(cancelled: id)
@@ -116,7 +116,7 @@ package enum Workflows {
     }
 
     private static func refuseTooMany(_ added: AddedTasks, _ id: Int64, _ connection: Connection) throws {
-        let count = try connection.first(countTasks, .integer(id)) { Int($0.integer(0)) } ?? 0
+        let count = Int(try connection.integer(countTasks, .integer(id)) ?? 0)
         guard count + added.tasks.count <= Limits.taskCountMax else {
             throw PenstockError(
                 .invalidInput,

@@ -21,13 +21,8 @@ enum AgeReader {
 
     /// When the oldest lease of each queue was claimed, by the ids of those that have one.
     static func oldestLeases(_ connection: Connection) throws -> [Int64: Timestamp] {
-        var oldest: [Int64: Timestamp] = [:]
-        for (queueID, claimedAt) in try connection.all(
-            selectLeases, read: { ($0.integer(0), Timestamp(microseconds: $0.integer(1))) })
-        {
-            oldest[queueID] = min(oldest[queueID] ?? claimedAt, claimedAt)
-        }
-        return oldest
+        let leases = try connection.all(selectLeases) { ($0.integer(0), Timestamp(microseconds: $0.integer(1))) }
+        return Dictionary(leases, uniquingKeysWith: min)
     }
 
     private static let firstBack = Query(

@@ -59,10 +59,9 @@ package struct WaitReader {
         guard let due = record.due else { return causes }
         let marks = try connection.first(readMarks, .integer(sequence)) { Marks(rawValue: $0.integer(0)) } ?? []
         if !marks.isDisjoint(with: [.suspended, .awaitsEvent]) { return causes + [.due(due, .suspended)] }
-        let hasFailed = try connection.first(hasAttempt, .integer(sequence), .integer(Int64(record.attempt))) { _ in
-            true
+        if try connection.has(hasAttempt, .integer(sequence), .integer(Int64(record.attempt))) {
+            return [.due(due, .retry)]
         }
-        if hasFailed == true { return [.due(due, .retry)] }
         // A row of an earlier release has no mark.
         return [.due(due, try Journals.hasSteps(sequence, connection) ? .suspended : .asEnqueued)]
     }
@@ -135,7 +134,7 @@ package struct WaitReader {
         var found = 0
         if group.isInOrder {
             let (id, sequence) = (Value.integer(group.account.id), Value.integer(record.sequence.rawValue))
-            let goesFirst = try connection.first(readGoesFirst, id, sequence) { $0.integer(0) != 0 } ?? false
+            let goesFirst = try connection.integer(readGoesFirst, id, sequence) ?? 0 != 0
             let limit = Value.integer(Int64(WaitReason.countMax) + 1)
             let firsts =
                 try connection.integer(

@@ -23,7 +23,7 @@ extension QueueAccount {
 
     /// Whether messages wait or run. The rows are asked, as what the depths say may have been changed by hand.
     func hasOpen(in transaction: Transaction) throws -> Bool {
-        try transaction.connection.first(Self.anyOpen, .integer(id)) { $0.integer(0) != 0 } ?? false
+        try transaction.connection.integer(Self.anyOpen, .integer(id)) == 1
     }
 
     /// Whether the queue is copied here, and not all of it is there: nobody but the copy changes anything of it.
