@@ -37,7 +37,7 @@ public struct LatencyHistogram: Hashable, Sendable {
     /// How many things were counted.
     public var count: Int {
         // The numbers may come from a file that anybody has written.
-        filled.reduce(0) { $0.addingReportingOverflow($1).overflow ? .max : $0 + $1 }
+        filled.reduce(0) { $0.addingClamped($1) }
     }
 
     /// How long all of them took together.
@@ -61,17 +61,16 @@ public struct LatencyHistogram: Hashable, Sendable {
         let microseconds = max(0, microseconds)
         let index = Self.bucket(of: microseconds)
         makeRoom(for: index + 1)
-        filled[index] = filled[index] == .max ? .max : filled[index] + 1
-        add(toSum: microseconds)
+        filled[index] = filled[index].addingClamped(1)
+        sumInMicroseconds = sumInMicroseconds.addingClamped(microseconds)
     }
 
     package mutating func add(_ other: LatencyHistogram) {
         makeRoom(for: other.filled.count)
         for (index, count) in other.filled.enumerated() {
-            let (sum, isTooLarge) = filled[index].addingReportingOverflow(count)
-            filled[index] = isTooLarge ? .max : sum
+            filled[index] = filled[index].addingClamped(count)
         }
-        add(toSum: other.sumInMicroseconds)
+        sumInMicroseconds = sumInMicroseconds.addingClamped(other.sumInMicroseconds)
     }
 
     /// What has come since it was `earlier`; `nil` when it does not have all that this had.
@@ -90,11 +89,6 @@ public struct LatencyHistogram: Hashable, Sendable {
     private mutating func makeRoom(for count: Int) {
         let missing = count - filled.count
         if missing > 0 { filled.append(contentsOf: repeatElement(0, count: missing)) }
-    }
-
-    private mutating func add(toSum microseconds: Int64) {
-        let (sum, isTooLarge) = sumInMicroseconds.addingReportingOverflow(microseconds)
-        sumInMicroseconds = isTooLarge ? .max : sum
     }
 
     /// How long the quickest took that make up `share` of all: 0.5 is the median, 0.99 what one in a hundred exceeds. `nil` when

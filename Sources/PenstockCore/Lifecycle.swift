@@ -19,10 +19,7 @@ public enum Lifecycle {
         /// Whether it is leased, and its worker was asked to end so that it can be cancelled.
         public var isToBeCancelled: Bool
 
-        var counted: Int {
-            let (count, overflow) = attempt.subtractingReportingOverflow(forgiven)
-            return overflow ? (attempt < 0 ? .min : .max) : count
-        }
+        var counted: Int { attempt.subtractingClamped(forgiven) }
 
         /// Makes a situation.
         public init(

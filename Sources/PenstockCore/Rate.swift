@@ -83,10 +83,7 @@ package struct RateMeter: Sendable {
     package func opens(_ tat: Int64, at now: Int64) -> Int64 { opens(kept(tat, at: now)) }
 
     /// When the next one may start.
-    package func opens(_ tat: Int64) -> Int64 {
-        let (moment, overflow) = tat.subtractingReportingOverflow(tolerance)
-        return overflow ? .min : moment
-    }
+    package func opens(_ tat: Int64) -> Int64 { tat.subtractingClamped(tolerance) }
 
     package func tat(_ tat: Int64, afterStarts count: Int64, at now: Int64) -> Int64 {
         max(tat, now) + count * interval

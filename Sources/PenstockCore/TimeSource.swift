@@ -40,8 +40,7 @@ extension TimeSource {
 
 extension BootTime {
     package static func + (moment: BootTime, duration: Duration) -> BootTime {
-        let (sum, overflow) = moment.microseconds.addingReportingOverflow(duration.wholeMicroseconds)
-        return BootTime(bootID: moment.bootID, microseconds: overflow ? .max : sum)
+        BootTime(bootID: moment.bootID, microseconds: moment.microseconds.addingClamped(duration.wholeMicroseconds))
     }
 
     /// How long it is from `now` to this moment; `nil` when it has come, or belongs to an earlier boot.

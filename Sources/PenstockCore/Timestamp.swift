@@ -68,13 +68,15 @@ extension Duration {
     }
 }
 
-extension Int64 {
-    func addingClamped(_ other: Int64) -> Int64 {
+extension FixedWidthInteger {
+    /// The sum, or the end of the range beyond which it is.
+    package func addingClamped(_ other: Self) -> Self {
         let (sum, overflow) = addingReportingOverflow(other)
         return overflow ? (other < 0 ? .min : .max) : sum
     }
 
-    func subtractingClamped(_ other: Int64) -> Int64 {
+    /// The difference, or the end of the range beyond which it is.
+    func subtractingClamped(_ other: Self) -> Self {
         let (difference, overflow) = subtractingReportingOverflow(other)
         return overflow ? (other < 0 ? .max : .min) : difference
     }

@@ -1,3 +1,5 @@
+import PenstockCore
+
 /// Numbers as Prometheus reads them: its text exposition format, version 0.0.4.
 ///
 /// A family is begun once, and all its samples follow it. One that has a name for its samples which another one has had is left out: the
@@ -104,13 +106,5 @@ package struct PrometheusText: Sendable {
         if value.isInfinite { return value < 0 ? "-Inf" : "+Inf" }
         // A whole number needs no point.
         return Int(exactly: value).map(String.init) ?? String(value)
-    }
-}
-
-extension Int {
-    /// The sum, held at the ends of the range: numbers may come from a file that anybody has written.
-    func addingClamped(_ other: Int) -> Int {
-        let (sum, overflow) = addingReportingOverflow(other)
-        return overflow ? (other < 0 ? .min : .max) : sum
     }
 }

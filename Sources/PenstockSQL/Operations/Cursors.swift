@@ -22,8 +22,7 @@ enum Cursors {
             // Somebody else has had what is behind it, or has given it up and counted it.
             if sequence <= cursor.sequence { return cursor }
             cursor.sequence = sequence
-            let (sum, overflow) = cursor.missed.addingReportingOverflow(missed)
-            cursor.missed = overflow ? .max : sum
+            cursor.missed = cursor.missed.addingClamped(missed)
             cursor.movedAt = transaction.now
             try transaction.connection.run(
                 update, .integer(account.id), .text(name.text), .integer(cursor.sequence.rawValue),
