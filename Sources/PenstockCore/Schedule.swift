@@ -225,8 +225,6 @@ public struct ScheduleQuery: Sendable {
 
     /// Throws ``PenstockError`` with code `invalidInput` when the limit is out of its range.
     public func validate() throws(PenstockError) {
-        try require(
-            (1...Limits.rowsMax).contains(limit),
-            "A query gives 1 to \(Limits.rowsMax) schedules (rowsMax), not \(limit).")
+        try Limits.validate(limit, "schedules")
     }
 }

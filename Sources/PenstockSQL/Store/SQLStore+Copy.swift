@@ -249,11 +249,9 @@ extension SQLStore {
     }
 
     private func report(_ count: CopyCount, offset: Int64, wasFinished: Bool) async throws -> CopyReport {
-        let setAside = try await snapshots.read {
-            try $0.first(LineInspection.countSetAside) { Int($0.integer(0)) } ?? 0
-        }
+        let setAside = try await snapshots.read { try $0.integer(LineInspection.countSetAside) ?? 0 }
         return CopyReport(
-            queues: count.report, sequenceOffset: offset, setAside: setAside, wasFinished: wasFinished)
+            queues: count.report, sequenceOffset: offset, setAside: Int(setAside), wasFinished: wasFinished)
     }
 
     /// Whether a move was finished in a target that still has one of the queues.
