@@ -54,14 +54,8 @@ extension MessageTracing {
     ) async throws -> [Receipt] {
         try await tracer.withSpan("send \(queue)", ofKind: .producer) { span in
             begin(span, "send", queue)
-            do {
-                let receipts = try await body(carrying(carrier(tracer, span.context), messages))
-                end(span, receipts)
-                return receipts
-            } catch {
-                fail(span, error)
-                throw error
-            }
+            let messages = carrying(carrier(tracer, span.context), messages)
+            return try await end(span, Result.of { try await body(messages) })
         }
     }
 
@@ -70,14 +64,8 @@ extension MessageTracing {
     ) throws -> [Receipt] {
         try tracer.withSpan("send \(queue)", ofKind: .producer) { span in
             begin(span, "send", queue)
-            do {
-                let receipts = try body(carrying(carrier(tracer, span.context), messages))
-                end(span, receipts)
-                return receipts
-            } catch {
-                fail(span, error)
-                throw error
-            }
+            let messages = carrying(carrier(tracer, span.context), messages)
+            return try end(span, Result { try body(messages) })
         }
     }
 
@@ -107,12 +95,16 @@ extension MessageTracing {
         span.attributes["messaging.destination.name"] = queue.text
     }
 
-    private static func end(_ span: some Span, _ receipts: [Receipt]) {
-        if receipts.count == 1 {
+    private static func end(_ span: some Span, _ sent: Result<[Receipt], any Error>) throws -> [Receipt] {
+        switch sent {
+        case .success(let receipts) where receipts.count == 1:
             span.attributes["messaging.message.id"] = receipts[0].sequence.description
-        } else {
+        case .success(let receipts):
             span.attributes["messaging.batch.message_count"] = receipts.count
+        case .failure(let error):
+            fail(span, error)
         }
+        return try sent.get()
     }
 
     /// The span itself notes the error as it ends.
