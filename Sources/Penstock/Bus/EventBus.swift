@@ -130,12 +130,10 @@ extension EventBus {
     ///   and would get it again if it were sent again.
     @discardableResult
     public func send(_ event: some Event) async throws -> SequenceNumber {
+        let known = try types.register(type(of: event))
         switch place {
-        case .memory(let buffer):
-            try types.register(type(of: event))
-            return buffer.publish(event)
-        case .log(let buffer):
-            return try await buffer.writer.append(try message(of: event, try types.register(type(of: event)))).sequence
+        case .memory(let buffer): return buffer.publish(event)
+        case .log(let buffer): return try await buffer.writer.append(try message(of: event, known)).sequence
         }
     }
 
@@ -148,12 +146,10 @@ extension EventBus {
     /// and `onFailure` is told. Of an error with code `outcomeUnknown` nobody knows whether it was.
     public static func << (bus: EventBus, event: some Event) {
         do {
+            let known = try bus.types.register(type(of: event))
             switch bus.place {
-            case .memory(let buffer):
-                try bus.types.register(type(of: event))
-                buffer.publish(event)
+            case .memory(let buffer): buffer.publish(event)
             case .log(let buffer):
-                let known = try bus.types.register(type(of: event))
                 try buffer.writer.handOver(
                     try bus.message(of: event, known), limit: handedOverMax, bytesLimit: handedOverBytesMax
                 ) { [failures = bus.failures] result in

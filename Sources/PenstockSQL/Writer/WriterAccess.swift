@@ -98,7 +98,6 @@ package final class WriterAccess {
     ///
     /// - Parameter count: how many of the first calls are not answered, as another process has them in hand.
     /// - Returns: whether any call is left.
-    @discardableResult
     package func answerLate(after count: Int = 0) -> Bool {
         for job in line.takeLate(after: count) { job.finish(lock.refusal ?? Self.busy(engine.busyMax)) }
         return line.count > 0
