@@ -33,6 +33,27 @@ import Testing
         for store in [from, into] { try await store.close() }
     }
 
+    @Test func aCopyThatGoesOnTellsOfAllThatHasCome() async throws {
+        try await fill()
+        // The source is closed, the queues are made, and of three batches two have come.
+        let left = Countdown(4)
+        let (from, into) = (try await open(source, afterStep: { try left.step() }), try await open(target))
+        let told = Mutex<[Int]>([])
+        for _ in 1...2 {
+            do {
+                let report = try await from.copy(to: into, move) { progress in
+                    told.withLock { $0.append(progress.messages) }
+                }
+                #expect(report.total == 1500)
+            } catch is Countdown.Over {
+                left.set(.max)
+            }
+        }
+        #expect(Array(told.withLock { $0 }.prefix(3)) == [500, 1000, 1500])
+        #expect(Set(told.withLock { $0 }) == [500, 1000, 1500])
+        for store in [from, into] { try await store.close() }
+    }
+
     /// Another one has brought the next batch since this one has read it, and then died.
     @Test func ofTwoCopiesThatGoOnWithOneMoveOneEnds() async throws {
         try await fill()

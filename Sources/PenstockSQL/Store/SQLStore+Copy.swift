@@ -226,7 +226,11 @@ extension SQLStore {
         _ progress: @Sendable (CopyProgress) async -> Void
     ) async throws -> CopyBatch.Place {
         var place = arrival.place
+        // What an earlier call has brought is there as well.
         var count = 0
+        if place != CopyBatch.Place() {
+            count = try await target.core.read { try CopyCount.ofTarget(arrival.moveID, $0) }.total
+        }
         while true {
             try Task.checkCancellation()
             let batch = try await snapshots.read { [place] in
