@@ -76,6 +76,19 @@ import Testing
         #expect(try await findings(target) == [])
     }
 
+    /// A producer may name any number as the origin of a message.
+    @Test func aNumberThatCannotBeHigherStaysAsItIs() async throws {
+        let (from, into) = (try await open(source), try await open(target))
+        try await from.configure(.jobs, .create(QueuePolicy(), ifAbsent: true))
+        for origin in [1, Int64.max] { try await from.put(NewMessage(payload: [], origin: SequenceNumber(origin))) }
+        try await into.configure(.mail, .create(QueuePolicy(), ifAbsent: true))
+        try await into.put(.text("its own"), to: .mail)
+        #expect(try await from.copy(to: into, move) { _ in }.sequenceOffset == 1)
+        let origins = try await into.messages(MessageQuery(queue: .jobs)).map(\.origin?.rawValue)
+        #expect(origins == [2, Int64.max])
+        for store in [from, into] { try await store.close() }
+    }
+
     /// The source may be removed once it says that it has moved.
     @Test func whatIsMissingInTheTargetIsFoundInTime() async throws {
         try await fill()

@@ -34,7 +34,7 @@ enum ArrivingNames {
         let named: [[CopiedValue]] = try rows.map { row in
             guard case .text(let text) = row[index], case .integer(let id) = row[0] else { return row }
             let name = WorkflowName(stored: text)
-            let own = id + place.sequenceOffset
+            let own = place.sequence(id)
             guard let found = try Workflows.find(name, connection), found != own else { return row }
             guard name.isMade(for: SequenceNumber(id)) else {
                 if name.isMade(for: SequenceNumber(found)),

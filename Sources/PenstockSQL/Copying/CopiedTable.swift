@@ -102,8 +102,8 @@ struct CopiedTable: Sendable {
         for (index, column) in columns.enumerated() {
             guard case .integer(let value) = row[index] else { continue }
             switch column.kind {
-            case .sequence: row[index] = .integer(value + place.sequenceOffset)
-            case .sequenceOrNone where value > 0: row[index] = .integer(value + place.sequenceOffset)
+            case .sequence: row[index] = .integer(place.sequence(value))
+            case .sequenceOrNone where value > 0: row[index] = .integer(place.sequence(value))
             case .queue:
                 guard let id = place.queues[value] else { return nil }
                 row[index] = .integer(id)
@@ -142,4 +142,11 @@ struct CopyPlace: Sendable {
     var sequenceOffset: Int64
     /// The ids of the queues, by those in the source.
     var queues: [Int64: Int64]
+
+    /// The number that a message of the source has in the target. One that is too large for that is no message's, as a producer may name
+    /// anything as an origin, and stays as it is.
+    func sequence(_ source: Int64) -> Int64 {
+        let (sequence, isTooLarge) = source.addingReportingOverflow(sequenceOffset)
+        return isTooLarge ? source : sequence
+    }
 }
