@@ -69,6 +69,17 @@ import Testing
         "INSERT INTO penstock_ready VALUES (1, 0, 0, 2, 0, 0, 8, NULL)",
         "DELETE FROM penstock_blocked",
         "UPDATE penstock_depth SET blocked = 7",
+        // One in line without a permit, and two with one each of a group that has one: all else is right.
+        """
+        UPDATE penstock_log SET group_key = 'c' WHERE sequence = 6;
+        UPDATE penstock_ready SET marks = 8 WHERE sequence = 6
+        """,
+        """
+        DELETE FROM penstock_blocked WHERE sequence = 5;
+        INSERT INTO penstock_ready VALUES (1, 0, 0, 5, 0, 0, 8, NULL);
+        INSERT INTO penstock_permit VALUES (1, 'b', 5);
+        UPDATE penstock_depth SET blocked = blocked - 1, ready = ready + 1
+        """,
     ]) func whatIsWrongIsFoundAndRepaired(_ sql: String) async throws {
         try await harness.crash(try await makeFile())
         try await ForeignProgram(path).run(sql)
