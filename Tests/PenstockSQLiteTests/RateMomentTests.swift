@@ -28,4 +28,25 @@ import Testing
         #expect(try await store.take(9).count == 1, "Its time has come.")
         try await store.close()
     }
+
+    /// A part of a transaction that is undone takes along that the numbers were reckoned anew for a machine that was started anew.
+    @Test func whatIsUndoneLeavesTheNumbersOnTheirClock() async throws {
+        struct Undone: Error {}
+        let store = try await harness.openStore()
+        let policy = QueuePolicy(rate: Rate(1, per: .seconds(60)))
+        try await store.configure(.jobs, .create(policy, ifAbsent: false))
+        for text in ["first", "second"] { try await store.put(.text(text)) }
+        #expect(try await store.take(9).count == 1)
+        harness.time.reboot(after: .seconds(30))
+        let left = try await store.core.writer.perform { transaction -> Duration? in
+            let account = try transaction.account(of: .jobs)
+            try? transaction.nested { () throws -> Void in
+                _ = try Rates.opens(account, in: transaction)
+                throw Undone()
+            }
+            return try Rates.opens(account, in: transaction).map { $0 - transaction.now }
+        }
+        #expect(left == .seconds(30))
+        try await store.close()
+    }
 }
