@@ -71,6 +71,22 @@ struct GroupTests {
         #expect(try await tool.succeed(["work", "q", "--drain", "--", "cat"]).output == "a2")
     }
 
+    /// What a server asks of one caller it asks of all that go there for the same one.
+    @Test func aCommandPutsOffItsGroup() async throws {
+        let tool = try await Tool.withQueue("--limit-per-key", "1")
+        for text in ["a1", "a2"] { try await tool.succeed(["enqueue", "q", text, "--group", "a"]) }
+        try await tool.succeed(["enqueue", "q", "b1", "--group", "b"])
+        try await tool.succeed([
+            "work", "q", "--drain", "--", "sh", "-c",
+            "case $PENSTOCK_GROUP in a) echo 'Retry-After: 3600' >&2; exit 75;; esac",
+        ])
+        let group = try await tool.succeed(["group", "list", "q", "--json"]).object()
+        #expect(group["group"].text == "a")
+        #expect(group["heldUntil"].text.hasSuffix("Z"))
+        let states = try await tool.succeed(["list", "q", "--json"]).objects().map { $0["state"].text }
+        #expect(states.filter { $0 != "done" } == ["scheduled", "blocked"])
+    }
+
     @Test func aQueueIsToldOfGroupsAndLimits() async throws {
         let tool = try await Tool.withQueue("--limit-per-key", "2", "--limit", "5")
         var policy = try await tool.succeed(["queue", "show", "q", "--json"]).object()["policy"]

@@ -61,6 +61,9 @@ import Testing
         let later = try #require(error("retry-after 1m30s the server is busy") as? RetryAfter)
         #expect(later.delay == .seconds(90))
         #expect(later.reason == "the server is busy")
+        #expect(!later.holdsGroup)
+        let held = try #require(error("hold 1m30s 429") as? RetryAfter)
+        #expect(held.delay == .seconds(90) && held.holdsGroup && held.reason == "429")
         // A command hands on what a foreign server says, and a group waits for it.
         #expect((error("hold 400d closed") as? RetryAfter)?.delay == .seconds(86_400))
         #expect((error("retry-after 400d closed") as? RetryAfter)?.delay == .seconds(400 * 86_400))

@@ -73,6 +73,23 @@ import Testing
         #expect(record.attempts.map(\.error) == ["full moon"])
     }
 
+    /// The other end has asked to be left alone, and not for this message only.
+    @Test(arguments: [true, false]) func aHandlerPutsOffItsGroup(byHand: Bool) async throws {
+        let queue = try await the.queue(policy: QueuePolicy(groups: .limit(1)))
+        let receipts = try await queue.enqueue(contentsOf: [1, 2]) { _ in .init(group: "a") }
+        let seen = Tally()
+        try await drain(queue) { delivery in
+            seen.add()
+            if byHand { return try await delivery.retry("429", after: .seconds(77), holdsGroup: true) }
+            throw RetryAfter(.seconds(77), reason: "429", holdsGroup: true)
+        }
+        #expect(seen.count == 1)
+        #expect(try await the.state(receipts[0]) == .scheduled)
+        #expect(try await the.state(receipts[1]) == .blocked)
+        let groups = try await the.base.groups(GroupQuery(queue: queue.name))
+        #expect(groups.map(\.heldUntil) == [the.time.now + .seconds(77)])
+    }
+
     @Test(arguments: [(Duration.seconds(-5), MessageState.ready), (.seconds(Int64.max), .scheduled)])
     func aDelayOutOfRangeIsHeldToTheRange(delay: Duration, state: MessageState) async throws {
         let queue = try await the.queue()
