@@ -112,6 +112,34 @@ struct GroupTests {
         #expect(try await tool.succeed(["queue", "show", "q"]).output.contains("groups    none\nlimit     none\n"))
     }
 
+    @Test func aQueueIsToldOfRatesAndTurns() async throws {
+        let tool = try await Tool.withQueue(
+            "--rate", "5/1s", "--burst", "3", "--rate-per-key", "2/1m", "--burst-per-key", "4", "--fair")
+        func policy() async throws -> JSONObject {
+            try await tool.succeed(["queue", "show", "q", "--json"]).object()["policy"]
+        }
+        func numbers(_ rate: JSONObject) -> [Double?] {
+            ["count", "periodSeconds", "burst"].map { rate[$0].number }
+        }
+        var told = try await policy()
+        #expect(numbers(told["rate"]) == [5, 1, 3] && numbers(told["ratePerKey"]) == [2, 60, 4])
+        #expect(told["groups"]["limitPerKey"].number == 1000 && told["isFair"].flag == true)
+        // What is not named stays as it was.
+        try await tool.succeed(["queue", "set", "q", "--rate", "7/1s"])
+        try await tool.succeed(["queue", "set", "q", "--burst-per-key", "6", "--limit-per-key", "8"])
+        told = try await policy()
+        #expect(numbers(told["rate"]) == [7, 1, 3] && numbers(told["ratePerKey"]) == [2, 60, 6])
+        #expect(told["groups"]["limitPerKey"].number == 8 && told["isFair"].flag == true)
+        #expect(try await tool.succeed(["group", "weight", "q", "a", "3"]).output == "Group a of q weighs 3.\n")
+        #expect(try await tool.succeed(["group", "list", "q", "--json"]).object()["weight"].number == 3)
+        try await tool.fail(
+            ["queue", "set", "q", "--limit-per-key", "none"], with: 64, saying: "add --rate-per-key none")
+        try await tool.succeed(["queue", "set", "q", "--rate", "none", "--rate-per-key", "none", "--no-fair"])
+        told = try await policy()
+        #expect(told["rate"].isNull && told["ratePerKey"].isNull && told["isFair"].flag == false)
+        try await tool.fail(["queue", "set", "q", "--burst", "2"], with: 64, saying: "add --rate")
+    }
+
     @Test func whatCannotBeIsRefused() async throws {
         let tool = try await Tool.withQueue()
         for (arguments, status, said) in [
