@@ -45,6 +45,28 @@ import Testing
         for store in [from, into] { try await store.close() }
     }
 
+    /// What they have they may work to its end. A lease that could not be extended meanwhile would end, and the message be worked twice.
+    @Test func workersGoOnWithWhatTheyHaveWhileACopyWaits() async throws {
+        let (from, into) = try await openBoth()
+        try await from.put(.text("y"))
+        let worker = try await open(source)
+        let held = try await worker.take(2)
+        #expect(held.count == 2)
+        let patient = StoreCopy(source: "source.db", target: "target.db", wait: .seconds(60))
+        async let report = from.copy(to: into, patient) { _ in }
+        try await time.waitForSleepers()
+        #expect(try await worker.status(of: nil).move?.phase == .draining)
+        let extensions = held.map { LeaseExtension($0.lease, by: .seconds(300)) }
+        #expect(try await worker.extend(extensions) == [.held, .held])
+        _ = try await worker.record(
+            StepName(stored: "step"), result: [1], on: held[0].lease, extendingBy: nil, durability: .powerLoss)
+        let verdicts = [Settlement(held[0].lease, .done), Settlement(held[1].lease, .retry(error: "not yet"))]
+        #expect(try await worker.settle(verdicts) == [.settled(.done), .settled(.scheduled)])
+        time.advance(by: .milliseconds(100))
+        #expect(try await report.queues.map(\.counts) == [[.scheduled: 1]])
+        for store in [worker, from, into] { try await store.close() }
+    }
+
     /// Workers that are not through in that time are to go on with what they do.
     @Test func aCopyThatHasWaitedForWorkersInVainOpensTheSourceAgain() async throws {
         let (from, into) = try await openBoth()
