@@ -1,4 +1,5 @@
 import Foundation
+import PenstockCore
 import PenstockTestKit
 import Testing
 
@@ -63,6 +64,35 @@ import Testing
 
     @Test func writesBase64OfAnyByte() {
         #expect(Base64.encode([0xFB, 0xFF, 0xFE]) == "+//+")
+    }
+
+    /// What took longer than the last bound has a bucket without one, or they would not add up.
+    @Test func theBucketsOfAQueueAddUp() throws {
+        var status = QueueStatus(
+            name: QueueName(stored: "q"), policy: QueuePolicy(), isPaused: false, depths: Depths(), totals: Totals())
+        for duration in [Duration.milliseconds(3), .milliseconds(3), .seconds(1_000_000)] {
+            status.latency.wait.record(duration)
+        }
+        let told = try JSONDecoder().decode(Told.self, from: Data(status.json.bytes)).latency.wait
+        #expect(told.count == 3 && told.sumSeconds == 1_000_000.006)
+        #expect(told.buckets.map(\.count) == [2, 1])
+        #expect(told.buckets.first?.upToSeconds.map { $0 >= 0.003 && $0 < 0.01 } == true)
+        #expect(told.buckets.last?.upToSeconds == nil)
+    }
+
+    private struct Told: Decodable {
+        struct Latency: Decodable { var wait: Histogram }
+        struct Histogram: Decodable {
+            var count: Int
+            var sumSeconds: Double
+            var buckets: [Bucket]
+        }
+        struct Bucket: Decodable {
+            var upToSeconds: Double?
+            var count: Int
+        }
+
+        var latency: Latency
     }
 
     /// Texts and bytes by chance, as another program reads them.
