@@ -141,7 +141,8 @@ struct SaidVerdictTests {
         try await store.close()
     }
 
-    @Test func itsUniqueKeyIsFreeInTheSameTransaction() async throws {
+    @Test(arguments: [("done", ""), ("reject", ", 'no such address'")])
+    func itsUniqueKeyIsFreeInTheSameTransaction(_ verdict: String, _ rest: String) async throws {
         try await put(NewMessage(payload: [1], uniqueKey: UniqueKey("k")))
         let lease = try await claim()[0].lease
         func another() throws {
@@ -149,12 +150,34 @@ struct SaidVerdictTests {
         }
         #expect(throws: ServerError.self) { try another() }
         try server.run("BEGIN")
-        try say("done", lease)
+        try say(verdict, lease, rest)
         try another()
         try server.run("COMMIT")
         let next = try await claim()
         #expect(next.map(\.payload) == [Array("next".utf8)])
         #expect(throws: ServerError.self) { try another() }
+        try await store.close()
+    }
+
+    /// Before its verdict is carried out, and after.
+    @Test(arguments: [("retry", ", 'busy', INTERVAL '1 hour'", MessageState.scheduled), ("release", "", .ready)])
+    func whatComesBackKeepsItsUniqueKey(_ verdict: String, _ rest: String, _ left: MessageState) async throws {
+        try await put(NewMessage(payload: [1], uniqueKey: UniqueKey("k")))
+        let lease = try await claim()[0].lease
+        try say(verdict, lease, rest)
+        func refusal() throws -> String? {
+            do {
+                try server.run("SELECT \(schema).penstock_enqueue('jobs', 'next', unique_key => 'k')")
+                return nil
+            } catch let error as ServerError {
+                return error.message
+            }
+        }
+        let taken = "penstock: a message with that unique_key waits or runs already"
+        #expect(try refusal() == taken)
+        try await put(NewMessage(payload: [2]))
+        #expect(try await state(lease.sequence) == left)
+        #expect(try refusal() == taken)
         try await store.close()
     }
 
