@@ -58,6 +58,43 @@ struct OwnServerHealthTests {
         #expect(try await findings(bounds).isEmpty)
     }
 
+    /// Nothing that was deleted since can be removed, and no session is there to be ended.
+    @Test func aPreparedTransactionThatHoldsVacuumBackIsNamed() async throws {
+        try await servers.ask(node, "CREATE DATABASE copy TEMPLATE postgres")
+        let server = try ServerConnection(ServerAddress(node.address))
+        for statement in ["BEGIN", "SELECT txid_current()", "PREPARE TRANSACTION 'forgotten'"] {
+            try server.run(statement)
+        }
+        var bounds = HealthBounds()
+        bounds.vacuumHeld = .zero
+        func named(_ database: String) async throws -> [HealthFinding] {
+            try await findings(bounds, database: database).filter { $0.message.contains("'forgotten'") }
+        }
+        let found = try await named("postgres")
+        #expect(found.map(\.kind) == [.vacuumHeld] && found.map(\.severity) == [.warning])
+        #expect(found.first?.message.contains("`COMMIT PREPARED 'forgotten'`") == true)
+        #expect(try await named("copy").isEmpty)
+        try await servers.ask(node, "ROLLBACK PREPARED 'forgotten'")
+        #expect(try await named("postgres").isEmpty)
+    }
+
+    /// Each program has the right to write for a moment, and a transaction open.
+    @Test func whatIsHeldForAMomentIsNoFinding() async throws {
+        let (writer, reader) = (
+            try ServerConnection(ServerAddress(node.address)), try ServerConnection(ServerAddress(node.address))
+        )
+        try writer.run("SET search_path = penstock; BEGIN; SELECT penstock_write_lock()")
+        try reader.run("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1")
+        var bounds = HealthBounds()
+        bounds.writerHeld = .seconds(600)
+        let found = try await findings(bounds)
+        #expect(found.isEmpty, "\(found.map(\.message))")
+        (bounds.writerHeld, bounds.vacuumHeld) = (.zero, .zero)
+        let all = try await findings(bounds).map(\.kind)
+        #expect(all.contains(.writerHeld) && all.contains(.vacuumHeld))
+        withExtendedLifetime((writer, reader)) {}
+    }
+
     /// A logical slot keeps rows of the catalog alone. With an implicit cast the server does not know how a number is joined to a text.
     @Test func aLogicalSlotAndACastAreNoFindings() async throws {
         try await servers.ask(node, "SELECT pg_create_logical_replication_slot('changes', 'pgoutput')")
