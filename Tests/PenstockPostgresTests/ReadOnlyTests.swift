@@ -39,6 +39,28 @@ struct ReadOnlyTests {
         try await store.close()
     }
 
+    /// What a role has for its other programs is not what the store's statements were written for.
+    @Test(arguments: [
+        "default_transaction_isolation = 'serializable'", "bytea_output = 'escape'",
+        "standard_conforming_strings = off",
+    ])
+    func aRoleWithSettingsOfItsOwnWritesAllTheSame(_ setting: String) async throws {
+        let url = try PostgresServer.newURL()
+        let role = PostgresServer.newName()
+        try ServerConnection(ServerAddress(url)).run(
+            "CREATE ROLE \(role) LOGIN SUPERUSER; ALTER ROLE \(role) SET \(setting)")
+        let store = try await PenstockStore.open(postgres: url.replacing("//penstock@", with: "//\(role)@"))
+        let queue = try await store.queue("q")
+        try await queue.enqueue([1])
+        let bytes = try await store.transaction { transaction in
+            try queue.enqueue([2], in: transaction)
+            return try transaction.query(#"SELECT '\x00ff'::bytea AS bytes"#)[0].bytes("bytes")
+        }
+        #expect(bytes == [0, 255])
+        #expect(try await queue.status().depths.ready == 2)
+        try await store.close()
+    }
+
     /// What the server would hide is not missing without a word.
     @Test func aRoleFromWhichRowsAreHiddenIsRefused() async throws {
         let schema = try await SharedSchema()
