@@ -114,6 +114,32 @@ struct PlainInsertRuleTests {
         try await store.close()
     }
 
+    /// The permit of what was dropped is that of the next one in the group, and of none that comes later.
+    @Test(arguments: [GroupPolicy.fifo(), .limit(1)])
+    func aGroupGoesOnInItsOrderWhenOneOfItIsDropped(_ groups: GroupPolicy) async throws {
+        try await make(QueuePolicy(capacity: Capacity(2, whenFull: .dropOldest), groups: groups))
+        for number in 1...3 { try insert("a\(number)", "group_key", "'a'") }
+        #expect(try await worked() == [["a2"], ["a3"]])
+        #expect(try await store.status(of: mill).queues[0].totals.dropped == 1)
+        try await store.close()
+    }
+
+    /// It would wait for ever.
+    @Test func whatWaitsForATaskThatIsDroppedIsTold() async throws {
+        try await make(QueuePolicy(capacity: Capacity(1, whenFull: .dropOldest)))
+        let first = NewTask(TaskName(stored: "first"), queue: mill, message: NewMessage(payload: [1]))
+        let second = NewTask(
+            TaskName(stored: "second"), queue: mill, message: NewMessage(payload: [2]),
+            dependencies: [Dependency(on: first.name)])
+        _ = try await store.start(
+            NewWorkflow(WorkflowName(stored: "w"), tasks: [first, second]), durability: .processCrash)
+        try insert("x")
+        _ = try await store.reclaim()
+        let totals = try await store.status(of: mill).queues[0].totals
+        #expect(totals.dropped == 1 && totals.cancelled == 1)
+        try await store.close()
+    }
+
     /// Until a message has ended, while it waits, or for a time.
     @Test func aKeyIsTakenForAsLongAsItSays() async throws {
         try await make()
