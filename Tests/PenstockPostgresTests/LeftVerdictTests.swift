@@ -53,6 +53,25 @@ struct LeftVerdictTests {
         try await shared.store.close()
     }
 
+    /// While nobody was there to carry it out, such as over a weekend.
+    @Test func aVerdictThatIsOpenForDaysIsCarriedOutAndNotRemoved() async throws {
+        try shared.server.run("DELETE FROM \(schema).penstock_verdict")
+        _ = try await shared.store.enqueue([NewMessage(payload: [1])], to: shared.jobs, durability: .processCrash)
+        let claim = try await shared.store.claim(ClaimRequest(queue: shared.jobs, limit: 1, lease: .seconds(60)))
+        #expect(claim.messages.count == 1)
+        try shared.server.run(
+            """
+            SELECT \(schema).penstock_done(sequence, token) FROM \(schema).penstock_lease;
+            UPDATE \(schema).penstock_verdict SET said_at = said_at - 2 * 86400000000::BIGINT
+            """)
+        let store = try await PostgresStore.open(url: shared.url)
+        _ = try await store.enqueue([NewMessage(payload: [2])], to: shared.jobs, durability: .processCrash)
+        let status = try await store.status(of: shared.jobs).queues[0]
+        #expect(status.totals.done == 1 && status.depths.leased == 0)
+        try await store.close()
+        try await shared.store.close()
+    }
+
     /// With millions of them a process would not get in before its call's time is over.
     @Test func aNewConnectionLooksAtAFew() async throws {
         let store = try await PostgresStore.open(url: shared.url)

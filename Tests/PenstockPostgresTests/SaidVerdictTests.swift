@@ -210,6 +210,17 @@ struct SaidVerdictTests {
         try await store.close()
     }
 
+    @Test(arguments: ["", "::BYTEA"]) func aResultHasItsBound(_ type: String) async throws {
+        try await put(NewMessage(payload: [1]))
+        let lease = try await claim()[0].lease
+        let error = #expect(throws: ServerError.self) { try say("done", lease, ", repeat('x', 1048577)\(type)") }
+        #expect(error?.message == "penstock: result has more than 1048576 bytes (resultBytesMax)")
+        try say("done", lease, ", repeat('x', 1048576)\(type)")
+        try await put(NewMessage(payload: [2]))
+        #expect(try await store.journal(of: lease.sequence).result?.count == Limits.resultBytesMax)
+        try await store.close()
+    }
+
     @Test func whoWaitsForWorkHearsOfIt() async throws {
         try await put(NewMessage(payload: [1]))
         let lease = try await claim()[0].lease
