@@ -71,4 +71,13 @@ struct FlushLineTests {
         #expect(await isUnknown { try await flush(2, isThere: false, life: other, begunAt: .now) })
         try await SystemThread.run { [flushes] in flushes.close() }
     }
+
+    /// The connection was there before, in that life: to a server that was left for another one meanwhile.
+    @Test func whatAServerThatWasLeftHasIsNotConfirmed() async throws {
+        try await flush(1, isThere: true, life: life, begunAt: .now)
+        schema.address.known.note(table: 1)
+        #expect(await isUnknown { try await flush(2, isThere: false, life: life, begunAt: .now) })
+        try await flush(3, isThere: true, life: life, begunAt: .now)
+        try await SystemThread.run { [flushes] in flushes.close() }
+    }
 }

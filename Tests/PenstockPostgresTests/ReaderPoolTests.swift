@@ -60,4 +60,27 @@ import Testing
         let found = counts.withLock { $0 }
         #expect(found == [0, 0, 1])
     }
+
+    private static let selectProcess = Query("SELECT CAST(pg_backend_pid() AS BIGINT)")
+
+    /// What it says is of yesterday: another connection has found a server that was promoted, or other tables.
+    @Test(.enabled(if: PostgresServer.programs != nil, "This machine has no PostgreSQL."))
+    func aServerThatWasLeftIsReadNoMore() async throws {
+        let address = try await ClosedSchema().address
+        let sessions = Sessions(
+            address, clock: ServerClock(), locks: SessionLocks(random: SystemRandom()), busyMax: .seconds(60))
+        let pool = ReaderPool(sessions)
+        let processes = Mutex<[Int64?]>([])
+        let read: @Sendable (Connection) throws -> Void = { connection in
+            let process = try connection.integer(Self.selectProcess)
+            processes.withLock { $0.append(process) }
+        }
+        try await pool.read(read)
+        try await pool.read(read)
+        address.known.note(table: 1)
+        try await pool.read(read)
+        pool.close()
+        let found = processes.withLock { $0 }
+        #expect(found[0] == found[1] && found[1] != found[2])
+    }
 }
