@@ -184,6 +184,21 @@ struct PlainInsertRuleTests {
         try await store.close()
     }
 
+    /// It would be in the store that is left, and in no other; while workers end what they have it comes along.
+    @Test func aStoreWhoseQueuesHaveMovedTakesNothing() async throws {
+        try await make()
+        let moved =
+            "penstock: the queues of this store have moved to another one, or are about to; see penstock_store"
+        for (phase, message) in [("draining", nil), ("copying", moved), ("moved", moved)] as [(String, String?)] {
+            try server.run("UPDATE penstock_state SET moving = '\(phase)'")
+            #expect(try refusal(phase) == message, "\(phase)")
+        }
+        #expect(try server.run("SELECT FROM penstock_log").rowCount == 1)
+        try server.run("UPDATE penstock_state SET moving = NULL")
+        #expect(try await worked() == [["draining"]])
+        try await store.close()
+    }
+
     private static let headers =
         "headers are 64 and 16384 bytes at most, each named by 1 to 100 letters, digits, -, _ or ."
     private static let strings = "headers must be a JSON object of strings, as text"
