@@ -77,15 +77,20 @@ struct HostTests {
         for store in stores { try await store.close() }
     }
 
-    @Test func aMachineOfItsOwnIsTold() async throws {
-        let stores = try await waiting(1)
-        // As a process of another machine does.
+    /// A session that hears the server's notifications as a process of another machine does.
+    private func listening() throws -> ServerConnection {
         let far = try Sessions.connect(to: address, busyMax: .seconds(60))
         try far.run(
             """
             SELECT pg_advisory_lock_shared(('penstock_incarnation'::regclass::oid::bigint - 2147483648)::int, 0);
             LISTEN "penstock:\(address.schema)"
             """)
+        return far
+    }
+
+    @Test func aMachineOfItsOwnIsTold() async throws {
+        let stores = try await waiting(1)
+        let far = try listening()
         _ = try await stores[0].enqueue([NewMessage(payload: [1])], to: jobs, durability: .processCrash)
         var heard: [String] = []
         try await eventually {
@@ -114,6 +119,38 @@ struct HostTests {
         let last = stores[0].changes.token(for: jobs)
         try far.run("SELECT pg_notify('penstock:\(address.schema)', ' far:\(bucket)a')")
         try await eventually { stores[0].changes.isRungForWork(in: jobs, after: last) }
+        try await stores[0].close()
+    }
+
+    /// What says that nobody else listens runs out, and is not said again.
+    @Test func aMachineThatComesLaterIsToldOfAll() async throws {
+        let stores = try await waiting(1)
+        let host = try #require(SameHost(server, address))
+        func put() async throws {
+            _ = try await stores[0].enqueue([NewMessage(payload: [1])], to: jobs, durability: .processCrash)
+        }
+        try await eventually {
+            try await put()
+            return host.listener.isAlone
+        }
+        let far = try listening()
+        var heard = 0
+        func hasHeard(more count: Int) throws -> Bool {
+            try far.run("SELECT 1")
+            heard += far.notifications(reads: true).count
+            return heard > count
+        }
+        try await eventually {
+            try await put()
+            return try hasHeard(more: 0) && !host.listener.isAlone
+        }
+        // For longer than the process leaves between two looks at other machines.
+        let start = ContinuousClock.now
+        while ContinuousClock.now - start < ServerBell.lookEvery * 2 {
+            let before = heard
+            try await put()
+            try await eventually { try hasHeard(more: before) }
+        }
         try await stores[0].close()
     }
 
