@@ -1,3 +1,4 @@
+import Penstock
 import PenstockCore
 import PenstockSQL
 import PenstockTestKit
@@ -48,6 +49,26 @@ struct AskedDurabilityTests {
         // What is there already may never have been flushed.
         #expect(try await waiting(for: 1) { try await start("a", .powerLoss) }.isNew == false)
         #expect(try await waiting(for: 1) { try await emit("x", .powerLoss) } == false)
+        try await store.close()
+    }
+
+    /// An application that says nothing has what it has opened its store with.
+    @Test(
+        arguments: [
+            (Durability.powerLoss, nil, 1), (.powerLoss, .processCrash, 0), (.processCrash, nil, 0),
+            (.processCrash, .powerLoss, 1),
+        ] as [(Durability, Durability?, Int)])
+    func aTransactionWaitsForTheDiskAsItsStoreDoes(
+        _ opened: Durability, _ asked: Durability?, _ flushes: Int
+    ) async throws {
+        let application = PenstockStore(store, options: .init(durability: opened))
+        #expect(try await waiting(for: flushes) { try await application.transaction(durability: asked) { _ in true } })
+        let receipt = try await waiting(for: flushes) {
+            try await application.transaction(durability: asked) { [jobs] in
+                try $0.enqueue([NewMessage(payload: [1])], to: jobs)[0]
+            }
+        }
+        #expect(receipt.durability == asked ?? opened)
         try await store.close()
     }
 }

@@ -20,6 +20,7 @@ struct ReadOnlyTests {
         #expect(try await queue.status().depths.ready == 1)
         await #expect { try await queue.enqueue([2]) } throws: { ($0 as? PenstockError)?.code == .readOnly }
         await #expect { try await reader.storage.reclaim() } throws: { ($0 as? PenstockError)?.code == .readOnly }
+        await #expect { try await reader.transaction { _ in } } throws: { ($0 as? PenstockError)?.code == .readOnly }
         #expect(try await reader.storage.storeID() == nil, "It was given none, and cannot be given one.")
         try await reader.close()
         await #expect { try await queue.enqueue([2]) } throws: { ($0 as? PenstockError)?.code == .closed }
