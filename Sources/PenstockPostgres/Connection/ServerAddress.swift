@@ -197,18 +197,19 @@ struct ServerAddress: Sendable {
     /// role may have that turned off, which a session turns on again.
     private static let writable = PQlibVersion() >= 140_000 ? "primary" : "read-write"
 
-    /// Calls `body` with libpq's parameters: of several hosts the one is taken that can be written, where that is wanted. What the address says itself stands before what is said here, and so counts.
+    /// Calls `body` with libpq's parameters. What the address says itself stands before what is said here, and so counts; but whoever
+    /// writes is led to a server that can be written, whatever the address allows.
     ///
     /// - Parameter host: the one of several that is meant; `nil`: libpq asks all, one after the other.
     func withParameters<T>(
         of host: Host? = nil, isWritable: Bool = false,
         _ body: (UnsafePointer<UnsafePointer<CChar>?>, UnsafePointer<UnsafePointer<CChar>?>) -> T
     ) -> T {
-        let attributes = access == .readOnly ? "any" : Self.writable
         // What comes last counts.
         let parameters =
-            Self.defaults + [("target_session_attrs", attributes), ("dbname", text)]
-            + (host?.parameters.map { ($0, $1) } ?? []) + (isWritable ? [("target_session_attrs", Self.writable)] : [])
+            Self.defaults + [("target_session_attrs", "any"), ("dbname", text)]
+            + (host?.parameters.map { ($0, $1) } ?? [])
+            + (isWritable || mustBeWritable ? [("target_session_attrs", Self.writable)] : [])
         let copies = parameters.map { (strdup($0.0), strdup($0.1)) }
         defer {
             for (keyword, value) in copies {

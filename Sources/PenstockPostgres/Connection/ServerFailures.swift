@@ -55,6 +55,12 @@ enum ServerFailures {
                 .corrupt, "\(place) has lost a part of its schema (\(error.message)); restore it from a copy.")
         case ("XX", _):
             return failure(.corrupt, "\(place) is damaged (\(error.message)); see to the server before anything else.")
+        case (nil, _) where error.message.contains("hot standby") && address.hosts.isEmpty:
+            // libpq's word, too, which is English unless the program has asked for another language.
+            return failure(
+                .unreachable,
+                "\(place) is a standby, where nothing can be changed, and nothing was done; connect to the primary, or name both as hosts of "
+                    + "the address.")
         case (nil, _) where error.message.hasPrefix("invalid "):
             // libpq's own word about a parameter, before it connects.
             return failure(.invalidInput, "The address of \(place) cannot be used: \(error.message).")

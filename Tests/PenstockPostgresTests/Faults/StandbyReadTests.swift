@@ -34,6 +34,12 @@ struct StandbyReadTests {
         try await tool.fail(
             ["check", "--all", "--min-workers", "1"], at: address, with: 3, saying: "leave out --min-workers")
         try await tool.succeed(["check", "--all"], at: address)
+        // What changes something is refused there at once, though the address allows for a standby.
+        let began = ContinuousClock.now
+        for arguments in [["enqueue", "jobs", "x"], ["queue", "create", "other"]] {
+            try await tool.fail(arguments, at: address, with: 69, saying: "is a standby, where nothing can be changed")
+        }
+        #expect(began.duration(to: .now) < .seconds(30))
         try await store.close()
     }
 

@@ -183,7 +183,8 @@ final class FaultyServers: Sendable {
     func ask(_ node: Node, _ sql: String) async throws -> [String] {
         // Tests ask again and again: one whose time is over ends here.
         try Task.checkCancellation()
-        let address = try ServerAddress(node.address + "&target_session_attrs=any")
+        // A standby as well.
+        let address = try ServerAddress(node.address, access: .readOnly)
         return try await withCheckedThrowingContinuation { continuation in
             DispatchQueue.global().async {
                 continuation.resume(
