@@ -14,24 +14,11 @@ struct SchemaMigrator {
     init(_ address: ServerAddress, busyMax: Duration) throws {
         self.address = address
         server = try Sessions.connect(to: address, busyMax: busyMax)
-        try refuseOldServer()
     }
 
     var functions: SchemaFunctions { SchemaFunctions(address: address, server: server) }
 
     static var newest: Int { PostgresMigration.all.last?.version ?? 0 }
-
-    /// The oldest server whose SQL has all that is used.
-    private static let oldestServer = 130_000
-
-    private func refuseOldServer() throws {
-        guard server.serverVersion >= Self.oldestServer else {
-            throw PenstockError(
-                .invalidInput,
-                "The server of \(address.description) is PostgreSQL \(server.serverVersion / 10_000), and Penstock needs 13 or newer."
-            )
-        }
-    }
 
     /// The version of the schema: 0 when there is none of Penstock's tables.
     ///

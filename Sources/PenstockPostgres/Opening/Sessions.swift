@@ -54,6 +54,11 @@ final class Sessions: Sendable {
     ) throws -> ServerConnection {
         // A server that waits for another program's lock says so first.
         let server = try ServerConnection(address, silenceMax: silenceMax ?? busyMax + .seconds(2))
+        // Before anything is set: an old one knows not all of these settings.
+        try require(
+            server.serverVersion >= oldestServer,
+            "The server of \(address.description) is PostgreSQL \(server.serverVersion / 10_000), and Penstock needs 13 or newer."
+        )
         server.deadline = .now + connectMax
         defer { server.deadline = nil }
         // Answers that are lost are asked for again; what is written waits for the disk only where that is asked for. A process
@@ -93,6 +98,8 @@ final class Sessions: Sendable {
             + ["seqscan", "bitmapscan", "hashjoin", "mergejoin", "material"].map { ("enable_\($0)", "off") }
     }
 
+    /// The oldest server whose SQL has all that is used.
+    private static let oldestServer = 130_000
     /// How long a server may take to make a connection ready.
     private static let connectMax = Duration.seconds(5)
 
