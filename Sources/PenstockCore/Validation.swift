@@ -155,7 +155,8 @@ extension Selection {
         guard case .queue(_, _, _, _, _, let expected?) = self, count > expected else { return }
         throw PenstockError(
             .selectionChanged,
-            "\(count) messages match, and \(expected) \(expected == 1 ? "was" : "were") expected; nothing was changed.")
+            "\(count) \(count == 1 ? "message matches" : "messages match"), and \(expected) \(expected == 1 ? "was" : "were") expected; "
+                + "nothing was changed.")
     }
 }
 

@@ -103,6 +103,8 @@ struct ByHandTests {
         #expect(try await tool.succeed(timedOut + ["--dry-run"]).output == "3 messages would be redriven.\n")
         #expect(try await tool.succeed(timedOut + ["--dry-run", "--json"]).output == "{\"wouldRedrive\":3}\n")
         try await tool.fail(timedOut + ["--expect", "2"], with: 75, saying: "3 messages match, and 2 were expected")
+        let none = timedOut + ["--header", "tenant=ada", "--expect", "0"]
+        try await tool.fail(none, with: 75, saying: "1 message matches, and 0 were expected")
         #expect(try await tool.payloads("ready") == [])
         let one = timedOut + ["--header", "tenant=ada", "--expect", "1"]
         #expect(try await tool.succeed(one).output == "1 message redriven.\n")
