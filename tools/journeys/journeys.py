@@ -224,6 +224,12 @@ def a_message_is_enqueued_by_hand(bin_path):
         settle(page)
         press(page, "Cancel")
         until("it is cancelled", lambda: "cancelled" in text(page, ".head"))
+        settle(page)
+        page.find_element(By.PARTIAL_LINK_TEXT, "changed copy").click()
+        until("the form has what it had", lambda: "\"n\": 1.50" in one(page, "textarea[name=payload]").get_attribute("value"))
+        one(page, "textarea[name=payload]").send_keys(" ")
+        press(page, "Enqueue")
+        until("the copy is in line", lambda: "is ready" in text(page, ".said"))
 
 
 def everything_works_without_a_script(bin_path):

@@ -8,7 +8,8 @@ from stage import Failure, browser, press, read_console, site, until
 
 PAGES = {
     "overview": "/", "dead": "/dead", "messages": "/messages", "message": "/messages/3", "queue": "/queues/mail",
-    "queue-groups": "/queues/orders", "queue-new": "/queues", "policy": "/queues/mail/policy", "log": "/queues/mail/log",
+    "queue-groups": "/queues/orders", "queue-copy": "/queues/mail?copy=3",
+    "queue-new": "/queues", "policy": "/queues/mail/policy", "log": "/queues/mail/log",
     "replay": "/queues/mail/replay?count=5", "workers": "/workers", "schedules": "/schedules",
     "schedule": "/schedules/nightly", "workflows": "/workflows", "workflow": "/workflows/release-42", "audit": "/audit",
     "doctor": "/doctor", "login": "/login", "problem": "/queues/none",
