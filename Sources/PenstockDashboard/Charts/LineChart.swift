@@ -38,10 +38,9 @@ struct LineChart {
 
     /// A line alone, small enough for a row of a table.
     static func spark(_ values: [Double?]) -> Markup {
-        let chart = LineChart(title: "", lines: [], span: "")
         let top = max(values.compactMap(\.self).max() ?? 0, 1)
         let step = 100 / Double(max(values.count - 1, 1))
-        let path = chart.path(values) { (Double($0) * step, 21 - $1 / top * 19) }
+        let path = path(values) { (Double($0) * step, 21 - $1 / top * 19) }
         return
             "<svg class=\"spark\" viewBox=\"0 0 100 22\" aria-hidden=\"true\"><path class=\"line line1\" d=\"\(path)\"/></svg>"
     }
@@ -61,11 +60,11 @@ struct LineChart {
 
     private func path(_ values: [Double?], _ top: Double) -> String {
         let step = (Self.width - Self.left - Self.right) / Double(max(values.count - 1, 1))
-        return path(values) { (Self.left + Double($0) * step, place($1, of: top)) }
+        return Self.path(values) { (Self.left + Double($0) * step, place($1, of: top)) }
     }
 
     /// Lines between the values; none where one is missing.
-    private func path(_ values: [Double?], _ place: (Int, Double) -> (x: Double, y: Double)) -> String {
+    private static func path(_ values: [Double?], _ place: (Int, Double) -> (x: Double, y: Double)) -> String {
         var path = ""
         var isDrawing = false
         for (index, value) in values.enumerated() {
@@ -74,7 +73,7 @@ struct LineChart {
                 continue
             }
             let (x, y) = place(index, value)
-            path += "\(isDrawing ? "L" : "M")\(Self.short(x)) \(Self.short(y))"
+            path += "\(isDrawing ? "L" : "M")\(short(x)) \(short(y))"
             isDrawing = true
         }
         return path
