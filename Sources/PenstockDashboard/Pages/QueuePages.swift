@@ -55,11 +55,11 @@ struct QueuePages {
                 .map { cursor($0, visit.now) },
         ]
         if visit.mayAct(.operate, queue) {
+            let waiting = found.depths.waiting + found.depths.pending
             fields["operate"] =
                 [
-                    "isPaused": found.isPaused, "expected": found.depths.waiting + found.depths.pending,
-                    "waiting": CountText.format(found.depths.waiting + found.depths.pending, "message"),
-                    "hasWaiting": found.depths.waiting + found.depths.pending > 0,
+                    "isPaused": found.isPaused, "expected": waiting,
+                    "waiting": CountText.format(waiting, "message"), "hasWaiting": waiting > 0,
                 ] as Fields
         }
         let source = try await copied(query, queue, visit)

@@ -36,7 +36,6 @@ extension Visit {
         "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src 'self'; "
         + "form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 
-    /// A page of the site.
     /// The page that tells of a problem.
     func page(_ problem: Problem) -> Response {
         var page = page(
@@ -46,6 +45,7 @@ extension Visit {
         return page
     }
 
+    /// A page of the site.
     func page(
         _ template: String, _ title: String, in section: Section?, following freshness: Freshness = .still,
         status: HTTPResponse.Status = .ok, _ fields: Fields
