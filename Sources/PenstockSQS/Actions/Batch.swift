@@ -8,10 +8,10 @@ struct Batch {
     private var successful: [JSONValue] = []
     private var failed: [JSONValue] = []
 
-    /// The entries of a batch: one to ten, with ids of their own.
+    /// The entries of a batch, one to ten, by ids of their own.
     static func checked<Entry>(
         _ written: BatchEntries<Entry>?, _ id: KeyPath<Entry, String?>
-    ) throws(Refusal) -> [Entry] {
+    ) throws(Refusal) -> [(id: String, entry: Entry)] {
         guard let written, written.count > 0 else {
             throw Refusal("EmptyBatchRequest", "There should be at least one entry in the request.")
         }
@@ -20,10 +20,9 @@ struct Batch {
                 "TooManyEntriesInBatchRequest",
                 "Maximum number of entries per request are \(countMax). You have sent \(written.count).")
         }
-        let entries = written.first
+        let entries = written.first.map { (id: $0[keyPath: id] ?? "", entry: $0) }
         var seen: Set<String> = []
-        for entry in entries {
-            let id = entry[keyPath: id] ?? ""
+        for (id, _) in entries {
             guard (1...80).contains(id.utf8.count),
                 id.utf8.allSatisfy({ $0.isLetterOrDigit || "-_".utf8.contains($0) })
             else {

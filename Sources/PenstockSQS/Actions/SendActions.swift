@@ -22,7 +22,7 @@ extension Call {
         let entries = try Batch.checked(input.Entries, \.Id)
         let settings = try await directory.settings(of: queue)
         let bytes = entries.reduce(0) {
-            $0 + ($1.MessageBody?.utf8.count ?? 0) + ($1.MessageAttributes?.byteCount ?? 0)
+            $0 + ($1.entry.MessageBody?.utf8.count ?? 0) + ($1.entry.MessageAttributes?.byteCount ?? 0)
         }
         guard bytes <= MessageBody.bytesMax else {
             throw Refusal(
@@ -31,8 +31,7 @@ extension Call {
         }
         var batch = Batch()
         var accepted: [(id: String, outgoing: Outgoing)] = []
-        for entry in entries {
-            let id = entry.Id ?? ""
+        for (id, entry) in entries {
             do {
                 accepted.append((id, try Outgoing(entry, to: settings, now: directory.time.now)))
             } catch {

@@ -17,8 +17,7 @@ extension Call {
         let place = try await consumed(input.QueueUrl)
         var batch = Batch()
         var handles: [ReceiptHandle] = []
-        for entry in try Batch.checked(input.Entries, \.Id) {
-            let id = entry.Id ?? ""
+        for (id, entry) in try Batch.checked(input.Entries, \.Id) {
             do {
                 handles.append(try handle(entry, place))
                 batch.succeed(id)
@@ -43,8 +42,7 @@ extension Call {
         let place = try await consumed(input.QueueUrl)
         var batch = Batch()
         var changes: [(id: String, change: VisibilityChange)] = []
-        for entry in try Batch.checked(input.Entries, \.Id) {
-            let id = entry.Id ?? ""
+        for (id, entry) in try Batch.checked(input.Entries, \.Id) {
             do { changes.append((id, try visibility(entry, place))) } catch { batch.fail(id, error) }
         }
         let refusals = try await apply(changes.map(\.change), in: place.queue)
