@@ -58,6 +58,18 @@ struct ProducerOptions: ParsableArguments {
             return all
         }
     }
+
+    /// Enqueues ``total`` messages, when the parent process says so or at once, and prints what was measured.
+    func measure(on options: StoreOptions, whenTold: Bool) async throws {
+        let (store, queue) = try await options.open()
+        let payload = options.bytes
+        var values: [Int64] = []
+        if whenTold { waitForGo() }
+        var measured = try await Measured.run(total) { values = try await produce(payload, to: queue) }
+        measured.latencies["latency", default: Latencies()].add(values)
+        measured.print()
+        try await store.close()
+    }
 }
 
 /// Enqueues and nothing else.
@@ -67,17 +79,7 @@ struct EnqueueCommand: AsyncParsableCommand {
     @OptionGroup var options: StoreOptions
     @OptionGroup var producing: ProducerOptions
 
-    func run() async throws {
-        let (store, queue) = try await options.open()
-        let payload = options.bytes
-        var values: [Int64] = []
-        var measured = try await Measured.run(producing.total) {
-            values = try await producing.produce(payload, to: queue)
-        }
-        measured.latencies["latency", default: Latencies()].add(values)
-        measured.print()
-        try await store.close()
-    }
+    func run() async throws { try await producing.measure(on: options, whenTold: false) }
 }
 
 /// One of several processes: produces when it is told to.
@@ -87,18 +89,7 @@ struct ProduceCommand: AsyncParsableCommand {
     @OptionGroup var options: StoreOptions
     @OptionGroup var producing: ProducerOptions
 
-    func run() async throws {
-        let (store, queue) = try await options.open()
-        let payload = options.bytes
-        var values: [Int64] = []
-        waitForGo()
-        var measured = try await Measured.run(producing.total) {
-            values = try await producing.produce(payload, to: queue)
-        }
-        measured.latencies["latency", default: Latencies()].add(values)
-        measured.print()
-        try await store.close()
-    }
+    func run() async throws { try await producing.measure(on: options, whenTold: true) }
 }
 
 /// Puts messages in line as fast as it goes, for another command to find.
