@@ -25,8 +25,6 @@ struct Table {
 
     init(_ columns: [Column]) { self.columns = columns }
 
-    var isEmpty: Bool { rows.isEmpty }
-
     /// Adds a row of as many cells as there are columns. Cells hold safe text: what ``Escape`` made.
     mutating func add(_ cells: [String]) {
         precondition(cells.count == columns.count, "A row has a cell for each column.")

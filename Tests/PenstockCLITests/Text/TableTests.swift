@@ -19,7 +19,6 @@ import Testing
 
     @Test func ofNoRowsIsItsTitles() {
         let table = Table([.text("NAME"), .number("READY")])
-        #expect(table.isEmpty)
         #expect(table.lines == ["NAME  READY"])
     }
 
