@@ -168,9 +168,7 @@ struct PermissionTests {
     }
 
     @Test func aReadOnlyFileSystemCanBeLookedAt() async throws {
-        let store = try await SQLiteStore.openWithJobs(path)
-        try await store.put(.text("it"))
-        try await store.close()
+        try await makeFile()
         let mount = try ReadOnlyMount(folder.path)
         #expect(await Self.statusOfReading(path) == 0)
         withExtendedLifetime(mount) {}

@@ -18,7 +18,6 @@ struct JSONObject: Equatable, CustomStringConvertible {
         return JSONObject(items.indices.contains(index) ? items[index] as? NSObject : nil)
     }
 
-    var keys: Set<String> { Set((value as? [String: Any] ?? [:]).keys) }
     var count: Int { (value as? [Any])?.count ?? 0 }
     var text: String { value as? String ?? "(no text: \(description))" }
     var number: Double? { (value as? NSNumber)?.doubleValue }

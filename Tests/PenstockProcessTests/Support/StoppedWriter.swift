@@ -31,12 +31,6 @@ struct StoppedWriter {
         try probe.close()
     }
 
-    /// Lets it go on, and returns when it has ended.
-    func letGo() async throws {
-        child.send(SIGCONT)
-        _ = try await child.end
-    }
-
     /// Ends it. What it had begun is undone.
     func kill() async throws {
         child.send(SIGKILL)

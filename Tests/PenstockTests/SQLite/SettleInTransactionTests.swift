@@ -23,7 +23,6 @@ import Testing
         try await pool.read { db in try Int.fetchAll(db, sql: "SELECT item FROM sale ORDER BY rowid") }
     }
 
-    /// The code of the error that `body` throws.
     @Test func aCommitFinishesTheMessageAndItsEffectTogether() async throws {
         let store = try await PenstockStore.open(pool)
         let (queue, next) = (try await store.queue("q", of: Int.self), try await store.queue("next", of: Int.self))
