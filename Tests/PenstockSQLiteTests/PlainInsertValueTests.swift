@@ -31,6 +31,17 @@ import Testing
         "penstock: headers are 64 and 16384 bytes at most, each named by 1 to 100 letters, "
         + "digits, -, _ or ."
 
+    private static let noQueue = "penstock: there is no queue of that name"
+    private static let noPayload = "penstock: payload must be given"
+    private static let priority = "penstock: priority must be an integer from -100 to 100"
+    private static let attempts = "penstock: attempts_max must be an integer from 1 to 1000"
+    private static let noObject = "penstock: headers must be a JSON object of strings, as text"
+    private static let sameHeader = "penstock: two headers have the same name but for case and punctuation"
+    private static let expiresAt = "penstock: expires_at must be ISO 8601 text or integer microseconds"
+    private static let dueTooLate = "penstock: due_at cannot be more than ten years ahead"
+    private static let expiresTooLate = "penstock: expires_at cannot be more than ten years ahead"
+    private static let expiresTooEarly = "penstock: expires_at cannot be before 1970"
+    private static let full = "penstock: the queue is full"
     private static let dueAt = "penstock: due_at must be ISO 8601 text or integer microseconds"
     private static let uniqueKey = "penstock: unique_key must be text of 1 to 500 bytes, none of them zero"
 
@@ -39,37 +50,25 @@ import Testing
 
     /// Columns and values, and how they are refused.
     private static let refused: [(columns: String, values: String, message: String)] = [
-        ("queue, payload", "'nowhere', 'x'", "penstock: there is no queue of that name"),
-        ("queue, payload", "NULL, 'x'", "penstock: there is no queue of that name"),
-        ("payload", "'x'", "penstock: there is no queue of that name"),
-        ("queue", "'jobs'", "penstock: payload must be given"),
-        ("queue, payload", "'jobs', NULL", "penstock: payload must be given"),
+        ("queue, payload", "'nowhere', 'x'", noQueue),
+        ("queue, payload", "NULL, 'x'", noQueue),
+        ("payload", "'x'", noQueue),
+        ("queue", "'jobs'", noPayload),
+        ("queue, payload", "'jobs', NULL", noPayload),
         (
             "queue, payload", "'jobs', zeroblob(16777217)",
             "penstock: payload has more than 16777216 bytes (payloadBytesMax)"
         ),
-        ("queue, payload, priority", "'jobs', 'x', 101", "penstock: priority must be an integer from -100 to 100"),
-        ("queue, payload, priority", "'jobs', 'x', -101", "penstock: priority must be an integer from -100 to 100"),
-        ("queue, payload, priority", "'jobs', 'x', 'high'", "penstock: priority must be an integer from -100 to 100"),
-        ("queue, payload, priority", "'jobs', 'x', 1.5", "penstock: priority must be an integer from -100 to 100"),
-        ("queue, payload, attempts_max", "'jobs', 'x', 0", "penstock: attempts_max must be an integer from 1 to 1000"),
-        (
-            "queue, payload, attempts_max", "'jobs', 'x', 1001",
-            "penstock: attempts_max must be an integer from 1 to 1000"
-        ),
-        (
-            "queue, payload, headers", "'jobs', 'x', 'a=1'",
-            "penstock: headers must be a JSON object of strings, as text"
-        ),
-        ("queue, payload, headers", "'jobs', 'x', '[]'", "penstock: headers must be a JSON object of strings, as text"),
-        (
-            "queue, payload, headers", "'jobs', 'x', '{\"a\": 1}'",
-            "penstock: headers must be a JSON object of strings, as text"
-        ),
-        (
-            "queue, payload, headers", "'jobs', 'x', x'7b7d'",
-            "penstock: headers must be a JSON object of strings, as text"
-        ),
+        ("queue, payload, priority", "'jobs', 'x', 101", priority),
+        ("queue, payload, priority", "'jobs', 'x', -101", priority),
+        ("queue, payload, priority", "'jobs', 'x', 'high'", priority),
+        ("queue, payload, priority", "'jobs', 'x', 1.5", priority),
+        ("queue, payload, attempts_max", "'jobs', 'x', 0", attempts),
+        ("queue, payload, attempts_max", "'jobs', 'x', 1001", attempts),
+        ("queue, payload, headers", "'jobs', 'x', 'a=1'", noObject),
+        ("queue, payload, headers", "'jobs', 'x', '[]'", noObject),
+        ("queue, payload, headers", "'jobs', 'x', '{\"a\": 1}'", noObject),
+        ("queue, payload, headers", "'jobs', 'x', x'7b7d'", noObject),
         ("queue, payload, headers", "'jobs', 'x', '{\"\": \"x\"}'", headers),
         ("queue, payload, headers", "'jobs', 'x', '{\"a b\": \"x\"}'", headers),
         ("queue, payload, headers", "'jobs', 'x', '{\"a=\": \"x\"}'", headers),
@@ -81,14 +80,8 @@ import Testing
             "'jobs', 'x', (WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 65) "
                 + "SELECT json_group_object('n' || i, '') FROM n)", headers
         ),
-        (
-            "queue, payload, headers", "'jobs', 'x', '{\"a-b\": \"1\", \"A_B\": \"2\"}'",
-            "penstock: two headers have the same name but for case and punctuation"
-        ),
-        (
-            "queue, payload, headers", "'jobs', 'x', '{\"a\": \"1\", \"a\": \"2\"}'",
-            "penstock: two headers have the same name but for case and punctuation"
-        ),
+        ("queue, payload, headers", "'jobs', 'x', '{\"a-b\": \"1\", \"A_B\": \"2\"}'", sameHeader),
+        ("queue, payload, headers", "'jobs', 'x', '{\"a\": \"1\", \"a\": \"2\"}'", sameHeader),
         ("queue, payload, headers", "'jobs', 'x', '{\"a\": \"\\u0000\"}'", "penstock: headers cannot hold zero bytes"),
         ("queue, payload, due_at", "'jobs', 'x', 'tomorrow'", dueAt),
         ("queue, payload, due_at", "'jobs', 'x', 'now'", dueAt),
@@ -96,19 +89,13 @@ import Testing
         ("queue, payload, due_at", "'jobs', 'x', '2030-13-01'", dueAt),
         ("queue, payload, due_at", "'jobs', 'x', '2030-02-31T12:00:00Z'", dueAt),
         ("queue, payload, due_at", "'jobs', 'x', '2030-01-01' || char(0) || 'T12:00:00Z'", dueAt),
-        (
-            "queue, payload, expires_at", "'jobs', 'x', '2031-02-29'",
-            "penstock: expires_at must be ISO 8601 text or integer microseconds"
-        ),
+        ("queue, payload, expires_at", "'jobs', 'x', '2031-02-29'", expiresAt),
         ("queue, payload, due_at", "'jobs', 'x', 1.5", dueAt),
         // Seconds, which would be due at once, and the last microsecond before 2000.
         ("queue, payload, due_at", "'jobs', 'x', 1893456000", dueAt),
         ("queue, payload, due_at", "'jobs', 'x', 946684799999999", dueAt),
-        ("queue, payload, due_at", "'jobs', 'x', '9999-12-31'", "penstock: due_at cannot be more than ten years ahead"),
-        (
-            "queue, payload, due_at", "'jobs', 'x', 9223372036854775807",
-            "penstock: due_at cannot be more than ten years ahead"
-        ),
+        ("queue, payload, due_at", "'jobs', 'x', '9999-12-31'", dueTooLate),
+        ("queue, payload, due_at", "'jobs', 'x', 9223372036854775807", dueTooLate),
         ("queue, payload, unique_key", "'jobs', 'x', ''", uniqueKey),
         ("queue, payload, unique_key", "'jobs', 'x', printf('%.501c', 'k')", uniqueKey),
         ("queue, payload, unique_key", "'jobs', 'x', 'a' || char(0)", uniqueKey),
@@ -133,34 +120,19 @@ import Testing
         ("queue, payload, unique_key, key_scope", "'jobs', 'x', 'k', 31622400000001", keyScope),
         ("queue, payload, unique_key, key_scope", "'jobs', 'x', 'k', 1000.5", keyScope),
         ("queue, payload, unique_key, key_scope", "'jobs', 'x', 'k', '1000'", keyScope),
-        (
-            "queue, payload, expires_at", "'jobs', 'x', 'tomorrow'",
-            "penstock: expires_at must be ISO 8601 text or integer microseconds"
-        ),
-        (
-            "queue, payload, expires_at", "'jobs', 'x', 1.5",
-            "penstock: expires_at must be ISO 8601 text or integer microseconds"
-        ),
-        (
-            "queue, payload, expires_at", "'jobs', 'x', 1893456000000",
-            "penstock: expires_at must be ISO 8601 text or integer microseconds"
-        ),
-        ("queue, payload, expires_at", "'jobs', 'x', -1", "penstock: expires_at cannot be before 1970"),
-        ("queue, payload, expires_at", "'jobs', 'x', '1969-12-31'", "penstock: expires_at cannot be before 1970"),
-        (
-            "queue, payload, expires_at", "'jobs', 'x', '9999-12-31'",
-            "penstock: expires_at cannot be more than ten years ahead"
-        ),
-        (
-            "queue, payload, expires_at", "'jobs', 'x', 9223372036854775807",
-            "penstock: expires_at cannot be more than ten years ahead"
-        ),
+        ("queue, payload, expires_at", "'jobs', 'x', 'tomorrow'", expiresAt),
+        ("queue, payload, expires_at", "'jobs', 'x', 1.5", expiresAt),
+        ("queue, payload, expires_at", "'jobs', 'x', 1893456000000", expiresAt),
+        ("queue, payload, expires_at", "'jobs', 'x', -1", expiresTooEarly),
+        ("queue, payload, expires_at", "'jobs', 'x', '1969-12-31'", expiresTooEarly),
+        ("queue, payload, expires_at", "'jobs', 'x', '9999-12-31'", expiresTooLate),
+        ("queue, payload, expires_at", "'jobs', 'x', 9223372036854775807", expiresTooLate),
         (
             "queue, payload, due_at, expires_at", "'jobs', 'x', '2030-06-01', '2030-06-01'",
             "penstock: the message would expire before it is due, and never start"
         ),
-        ("queue, payload", "'full', 'x'", "penstock: the queue is full"),
-        ("queue, payload", "'waits', 'x'", "penstock: the queue is full"),
+        ("queue, payload", "'full', 'x'", full),
+        ("queue, payload", "'waits', 'x'", full),
     ]
 
     @Test func whatIsRefusedSaysWhyAndChangesNothing() async throws {
