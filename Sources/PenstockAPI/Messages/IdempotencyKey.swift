@@ -44,19 +44,15 @@ struct IdempotencyKey {
     ) async throws -> Set<Int> {
         var places: [SequenceNumber: Int] = [:]
         for (place, receipt) in receipts.enumerated() where receipt.skipped { places[receipt.sequence] = place }
-        var (reused, left) = (Set<Int>(), places.keys.sorted())
+        if places.isEmpty { return [] }
+        var reused: Set<Int> = []
         // Of a message that retention has let go nothing is known but its number.
-        while !left.isEmpty {
-            let some = Array(left.prefix(Limits.rowsMax))
-            let query = MessageQuery(sequences: some, limit: some.count, withPayload: true)
-            let page = try await store.storage.messages(query)
+        let query = MessageQuery(sequences: places.keys.sorted(), limit: places.count, withPayload: true)
+        try await store.storage.eachPage(of: query) { page in
             for record in page {
                 guard let place = places[record.sequence] else { continue }
                 if record.payload != messages[place].payload { reused.insert(place) }
             }
-            // A page is bounded in bytes as well.
-            let last = page.map(\.sequence).max() ?? some[some.count - 1]
-            left.removeAll { $0 <= last }
         }
         return reused
     }
