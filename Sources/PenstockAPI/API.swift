@@ -1,28 +1,22 @@
 package import Hummingbird
 package import Penstock
-package import PenstockCore
+import PenstockCore
 package import PenstockHTTP
 
 /// The queues for programs of any language: JSON over HTTP, under `/v1`.
 package struct API: Sendable {
-    let store: PenstockStore
-    let time: any TimeSource
-    let isReadOnly: Bool
-    private let server: UInt64
+    private let store: PenstockStore
+    private let isReadOnly: Bool
+    private let time = SystemTime()
+    /// Tells this start of this server from others.
+    private let server = SystemRandom().next()
 
     /// - Parameters:
     ///   - store: what is asked and changed.
     ///   - isReadOnly: whether clients that call the store itself may only look at it. What changes something by JSON is told by its method.
-    ///   - time: how long waits take.
-    ///   - random: tells this server from others.
-    package init(
-        store: PenstockStore, isReadOnly: Bool = false, time: any TimeSource = SystemTime(),
-        random: any RandomSource = SystemRandom()
-    ) {
+    package init(store: PenstockStore, isReadOnly: Bool) {
         self.store = store
         self.isReadOnly = isReadOnly
-        self.time = time
-        server = random.next()
     }
 
     /// Adds the routes.

@@ -15,9 +15,8 @@ package struct Dashboard: Sendable {
     ///   - isReadOnly: whether the pages change nothing.
     ///   - time: the clock by which the pages tell time.
     package init(
-        store: PenstockStore, health: HealthSource? = nil, name: String? = nil, tokens: Tokens? = nil,
-        isReadOnly: Bool = false,
-        time: any TimeSource = SystemTime()
+        store: PenstockStore, health: HealthSource?, name: String?, tokens: Tokens?, isReadOnly: Bool,
+        time: any TimeSource
     ) {
         site = Site(
             store: store, live: Live(), audit: Audit(store.storage), health: health, name: name, isReadOnly: isReadOnly,

@@ -3,7 +3,7 @@ import Hummingbird
 package import Logging
 import NIOCore
 package import Penstock
-package import PenstockCore
+import PenstockCore
 import PenstockFormats
 package import PenstockHTTP
 import Synchronization
@@ -17,7 +17,7 @@ package final class Coalescing: Sendable {
     let logger: Logger
     /// Is told of each answer: the path with the names of its parameters, the status, and how long it took.
     let record: @Sendable (String, HTTPResponse.Status, Duration) -> Void
-    let time: any TimeSource
+    let time = SystemTime()
     private let coalescers = Mutex<[ObjectIdentifier: NIOLoopBound<Coalescer>]>([:])
 
     /// - Parameters:
@@ -25,18 +25,15 @@ package final class Coalescing: Sendable {
     ///   - checks: what each request is asked before.
     ///   - asksForTokens: whether a request has to show a token, which may be taken back at any time.
     ///   - logger: where to say what goes wrong.
-    ///   - time: what time it is.
     ///   - record: is told of each answer: the path with the names of its parameters, the status, and how long it took.
     package init(
         store: PenstockStore, checks: DoorChecks, asksForTokens: Bool, logger: Logger,
-        time: any TimeSource = SystemTime(),
         record: @escaping @Sendable (String, HTTPResponse.Status, Duration) -> Void
     ) {
         enqueuing = CoalescedEnqueuing(store: store, time: time)
         self.checks = checks
         self.asksForTokens = asksForTokens
         self.logger = logger
-        self.time = time
         self.record = record
     }
 

@@ -17,7 +17,7 @@ package final class WatchedStore: ForwardingStore {
     /// - Parameter ringsItself: whether it has a bell of its own, rung where the call is made. The store's own may ring at
     ///   any time, from any thread, and the executor would not know that somebody has been woken.
     package init(
-        _ base: any MessageStore, _ executor: IdleExecutor, cutAfter callsLeft: Int? = nil, ringsItself: Bool = false
+        _ base: any MessageStore, _ executor: IdleExecutor, cutAfter callsLeft: Int? = nil, ringsItself: Bool
     ) {
         self.base = base
         self.executor = executor

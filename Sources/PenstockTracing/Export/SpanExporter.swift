@@ -49,7 +49,7 @@ final class SpanExporter: Sendable {
     private let time: any TimeSource
     private let state = Mutex(State())
 
-    init(_ configuration: TracingConfiguration, time: any TimeSource = SystemTime()) {
+    init(_ configuration: TracingConfiguration, time: any TimeSource) {
         self.configuration = configuration
         self.time = time
         format = SpanJSON(resource: configuration.resource)

@@ -7,10 +7,10 @@ import Testing
 struct StoppedWriter {
     private let child: Child
 
-    /// Starts a producer for `queue`, and stops it when it holds the lock.
-    init(_ site: Site, queue: String = "q") async throws {
+    /// Starts a producer for the queue "q", and stops it when it holds the lock.
+    init(_ site: Site) async throws {
         let input = Array(String(repeating: "x\n", count: 1_000_000).utf8)
-        child = try await site.start(["enqueue", queue, "--lines"], input: site.descriptor(of: input))
+        child = try await site.start(["enqueue", "q", "--lines"], input: site.descriptor(of: input))
         var configuration = Configuration()
         configuration.busyMode = .immediateError
         let probe = try DatabaseQueue(path: site.file, configuration: configuration)

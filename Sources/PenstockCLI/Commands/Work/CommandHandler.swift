@@ -23,7 +23,7 @@ struct CommandHandler: MessageHandler {
     private let tracing: CommandTracing?
 
     init(
-        command: Command, use: OutputUse = .passed, inherited: [Environment.Key: String?],
+        command: Command, use: OutputUse, inherited: [Environment.Key: String?],
         tracing: CommandTracing? = nil
     ) {
         self.command = command
