@@ -32,7 +32,7 @@ struct CopiedTable: Sendable {
     ///   - isShared: whether a row belongs to several messages, and may be there already.
     init(_ name: String, of join: String, isShared: Bool = false, _ columns: KeyValuePairs<String, Kind>) {
         let from = "json_each(?1) AS listed CROSS JOIN penstock_log AS log ON log.sequence = listed.value \(join)"
-        self.init(name, from: from, isShared: isShared, Self.list(columns))
+        self.init(name, from: from, isShared: isShared, columns)
     }
 
     /// A table with rows of queues.
@@ -44,15 +44,16 @@ struct CopiedTable: Sendable {
     ) {
         self.init(
             name, from: "\(from ?? "penstock_\(name) AS found") ORDER BY \(order) LIMIT ?1 OFFSET ?2",
-            isShared: isShared,
-            insertion: insertion, Self.list(columns))
+            isShared: isShared, insertion: insertion, columns)
     }
 
-    private init(_ name: String, from: String, isShared: Bool, insertion: Query? = nil, _ columns: Columns) {
+    private init(
+        _ name: String, from: String, isShared: Bool, insertion: Query? = nil, _ columns: KeyValuePairs<String, Kind>
+    ) {
         self.name = name
-        self.columns = columns
+        self.columns = columns.map { ($0.key, $0.value) }
         let table = "penstock_\(name)"
-        let names = columns.map(\.name)
+        let names = columns.map(\.key)
         let selected = names.map { $0.contains(".") ? $0 : "found.\($0)" }.joined(separator: ", ")
         selection = Query("SELECT \(isShared ? "DISTINCT " : "")\(selected) FROM \(from)")
         if let insertion {
@@ -64,10 +65,6 @@ struct CopiedTable: Sendable {
         } else {
             self.insertion = .many(BulkInsert(into: table, names))
         }
-    }
-
-    private static func list(_ columns: KeyValuePairs<String, Kind>) -> Columns {
-        columns.map { (name: $0.key, kind: $0.value) }
     }
 
     // MARK: Rows

@@ -162,13 +162,13 @@ enum TaskPlaces {
     /// Fills in the places of the messages that are tasks, with one query for all of them.
     static func fill(_ messages: inout [ClaimedMessage], _ connection: Connection) throws {
         let wanted = SequenceList(messages.map(\.lease.sequence.rawValue))
-        let found = try connection.all(selectMany, .text(wanted.json)) { ($0.integer(0), place($0)) }
+        let found = try connection.all(select, .text(wanted.json)) { ($0.integer(0), place($0)) }
         let places = Dictionary(found, uniquingKeysWith: { first, _ in first })
         for index in messages.indices { messages[index].task = places[messages[index].lease.sequence.rawValue] }
     }
 
     static func place(of sequence: Int64, _ connection: Connection) throws -> TaskPlace? {
-        try connection.first(selectOne, .integer(sequence), read: place)
+        try connection.first(select, .text(SequenceList([sequence]).json), read: place)
     }
 
     private static func place(_ row: PreparedStatement) -> TaskPlace {
@@ -176,16 +176,11 @@ enum TaskPlaces {
             workflow: WorkflowName(stored: row.text(1) ?? ""), task: TaskName(stored: row.text(2) ?? ""))
     }
 
-    private static let selectMany = Query(
+    private static let select = Query(
         """
         SELECT task.sequence, workflow.name, task.name
         FROM json_each(?1) AS wanted
         CROSS JOIN penstock_task AS task ON task.sequence = wanted.value
         CROSS JOIN penstock_workflow AS workflow ON workflow.id = task.workflow_id
-        """)
-    private static let selectOne = Query(
-        """
-        SELECT task.sequence, workflow.name, task.name FROM penstock_task AS task
-        CROSS JOIN penstock_workflow AS workflow ON workflow.id = task.workflow_id WHERE task.sequence = ?1
         """)
 }
