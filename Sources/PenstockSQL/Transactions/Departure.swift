@@ -54,9 +54,7 @@ package struct Departure: Sendable {
     /// What whoever would change the store is told.
     package var refusal: PenstockError { move.refusal }
 
-    /// The column is found outside where the table has none, as in a file of an older schema that is only read.
-    private static let readPhase = Query(
-        "SELECT (SELECT moving FROM penstock_state WHERE id = 1) FROM (SELECT NULL AS moving) AS older")
+    private static let readPhase = Query("SELECT moving FROM penstock_state WHERE id = 1")
     private static let select = Query(
         "SELECT move_id, moved_to, moved_to_id, moved_from FROM penstock_store WHERE id = 1")
 }
