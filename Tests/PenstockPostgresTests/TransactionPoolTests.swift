@@ -174,7 +174,6 @@ struct TransactionPoolTests {
                 FOR EACH ROW EXECUTE FUNCTION \(table)_refused()
             """)
         let none = Lease(sequence: SequenceNumber(0), token: LeaseToken(rawValue: 0))
-        let before = try await process()
         let error = await #expect(throws: PostgresError.self) {
             try await run { transaction in
                 _ = try transaction.enqueue([NewMessage(payload: [1])], to: jobs)
@@ -184,9 +183,25 @@ struct TransactionPoolTests {
         }
         #expect(error?.state == state && error?.message == "not today")
         #expect(committed.count == 0 && rolledBack.count == 1)
-        let after = try await process()
-        #expect(after == before)
         #expect(try await schema.store.status(of: jobs).queues[0].depths.ready == 0)
+        try await close()
+    }
+
+    /// Without what was prepared in it each transaction to come would fail.
+    @Test(arguments: [true, false]) func aConnectionThatIsOfNoUseIsNotKept(enqueues: Bool) async throws {
+        let jobs = schema.jobs
+        let before = try await process()
+        await #expect(throws: (any Error).self) {
+            try await run { transaction in
+                _ = try transaction.enqueue([NewMessage(payload: [1])], to: jobs)
+                _ = try transaction.execute("DEALLOCATE ALL")
+                if enqueues { _ = try transaction.enqueue([NewMessage(payload: [2])], to: jobs) }
+            }
+        }
+        let after = try await process()
+        #expect(after != before)
+        try await run { _ = try $0.enqueue([NewMessage(payload: [3])], to: jobs) }
+        #expect(try await schema.store.status(of: jobs).queues[0].depths.ready == 1)
         try await close()
     }
 

@@ -18,6 +18,8 @@ public final class PostgresTransaction: ApplicationTransaction {
     private let connection: PostgresConnection
     package let durability: Durability
     private var isOver = false
+    /// Whether a call of the store's has failed as each one to come on this connection would, such as one whose prepared statement is gone.
+    private(set) var isSpent = false
 
     /// What to ring for when it is committed.
     private(set) var rings: [(bucket: Int, ring: Ring)] = []
@@ -136,6 +138,7 @@ public final class PostgresTransaction: ApplicationTransaction {
             } catch {
                 // A transaction in which that fails can do nothing more.
                 _ = try? server.run("SELECT \(back.joined(separator: ", "))")
+                if (error as? ServerError)?.isLost == true { isSpent = true }
                 throw error
             }
         }

@@ -81,7 +81,7 @@ final class TransactionPool: Sendable {
             answer = try body(transaction)
             try transaction.prepare()
         } catch {
-            giveUp(session)
+            giveUp(session, isSpent: transaction.isSpent || (error as? ServerError)?.isLost == true)
             transaction.didRollBack()
             throw ServerFailures.translated(error, sessions.address)
         }
@@ -163,8 +163,8 @@ final class TransactionPool: Sendable {
             transaction.didRollBack()
             throw ServerFailures.translated(error, sessions.address)
         } catch {
-            // A constraint that is deferred.
-            giveUp(session)
+            // A constraint that is deferred; or what writes the mark was let go of by the application.
+            giveUp(session, isSpent: (error as? ServerError)?.isLost == true)
             transaction.didRollBack()
             throw PostgresError.translated(error, sessions.address, isLost: session.server.isLost)
         }
@@ -242,11 +242,14 @@ final class TransactionPool: Sendable {
     // MARK: Connections
 
     /// Ends a transaction that came to nothing.
-    private func giveUp(_ session: Session) {
+    ///
+    /// - Parameter isSpent: whether the connection is of no use to another one.
+    private func giveUp(_ session: Session, isSpent: Bool) {
         let server = session.server
         server.deadline = .now + Self.grace * 5
-        if !server.isLost, !server.isInTransaction || (try? server.run("ROLLBACK")) != nil { return keep(session) }
-        sessions.abandon(server)
+        let isOver = !server.isLost && (!server.isInTransaction || (try? server.run("ROLLBACK")) != nil)
+        guard isOver else { return sessions.abandon(server) }
+        if !isSpent { keep(session) }
     }
 
     private func keep(_ session: Session) {
