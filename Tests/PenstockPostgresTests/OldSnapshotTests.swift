@@ -79,4 +79,23 @@ struct OldSnapshotTests {
         try await first.close()
         if processCount == 2 { try await second.close() }
     }
+
+    /// A hand, or a mistake, may have written another one.
+    @Test func aWrongPlaceHidesNothing() async throws {
+        let store = try await PostgresStore.open(url: url)
+        try await store.configure(jobs, .create(QueuePolicy(), ifAbsent: true))
+        for text in ["a", "b"] {
+            _ = try await store.enqueue([NewMessage(payload: Array(text.utf8))], to: jobs, durability: .processCrash)
+        }
+        func claimed() async throws -> [String] {
+            let claim = try await store.claim(ClaimRequest(queue: jobs, limit: 1, lease: .seconds(30)))
+            return claim.messages.map { String(decoding: $0.payload, as: UTF8.self) }
+        }
+        // The first one of a process looks at the whole line.
+        #expect(try await claimed() == ["a"])
+        try Sessions.connect(to: address, busyMax: .seconds(60)).run(
+            "UPDATE penstock_depth SET from_priority = -100, from_turn = 0, from_sequence = 1000000")
+        #expect(try await claimed() == ["b"])
+        try await store.close()
+    }
 }
