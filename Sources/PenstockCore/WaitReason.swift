@@ -6,7 +6,8 @@ public struct WaitReason: Hashable, Sendable {
     public var message: MessageRecord
     /// The worker that has it, while it is leased.
     public var holder: Holder?
-    /// What it waits for; what is nearest to it comes first. Empty when it has ended or a worker has it, and when it is next in
+    /// What it waits for; what is nearest to it comes first. A message whose due time is over stays scheduled until a claim takes
+    /// it up, and what keeps workers from that comes behind the due time. Empty when it has ended or a worker has it, and when it is next in
     /// line and nothing keeps a worker from taking it.
     public var causes: [Cause]
 
@@ -92,7 +93,7 @@ public struct WaitReason: Hashable, Sendable {
 
     /// One thing that a message waits for.
     public enum Cause: Hashable, Sendable {
-        /// Scheduled: it is due then.
+        /// Scheduled: it is due then, or since then.
         case due(Timestamp, Delay)
         /// Scheduled: its handler waits for an event of that name; until it is due, at most.
         case event(EventName)
@@ -121,15 +122,15 @@ public struct WaitReason: Hashable, Sendable {
         case queueDeleting
         /// Somebody has paused its queue.
         case queuePaused
-        /// Ready: as many messages of its queue are leased as may be, or more.
+        /// Ready, or due: as many messages of its queue are leased as may be, or more.
         case limit(Int, leased: Int)
-        /// Ready: as many messages are leased as the queues that share this limit may have, or more.
+        /// Ready, or due: as many messages are leased as the queues that share this limit may have, or more.
         case sharedLimit(LimitName, Int, leased: Int)
-        /// Ready: its queue may start nothing before then; `nil` when another clock said so, and nobody knows here.
+        /// Ready, or due: its queue may start nothing before then; `nil` when another clock said so, and nobody knows here.
         case rate(opens: Timestamp?)
         /// Ready: so many messages of its queue are claimed before it.
         case ahead(Count)
-        /// Ready: no process that has had messages of this store is alive.
+        /// Ready, or due: no process that has had messages of this store is alive.
         case noWorker
     }
 }

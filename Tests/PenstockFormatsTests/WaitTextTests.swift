@@ -45,9 +45,9 @@ import Testing
 
     @Test func eachCauseHasItsSentence() {
         let causes: [(WaitReason.Cause, String)] = [
-            (.due(now, .asEnqueued), "It is due at 2030-03-17T17:46:40Z."),
-            (.due(now, .retry), "It is tried again at 2030-03-17T17:46:40Z: attempt 2 of 3 has failed."),
-            (.due(now, .suspended), "Its handler has stopped to wait, and goes on at 2030-03-17T17:46:40Z."),
+            (.due(now + .seconds(1), .asEnqueued), "It is due at 2030-03-17T17:46:41Z."),
+            (.due(now + .seconds(1), .retry), "It is tried again at 2030-03-17T17:46:41Z: attempt 2 of 3 has failed."),
+            (.due(now + .seconds(1), .suspended), "Its handler has stopped to wait, and goes on at 2030-03-17T17:46:41Z."),
             (
                 .task(WaitReason.Other(sequence: SequenceNumber(4), state: .dead)),
                 "It waits for message 4, which is a dead letter; redrive or discard it."
@@ -64,5 +64,33 @@ import Testing
         ]
         let lines = WaitText.lines(WaitReason(message: message(.ready), causes: causes.map(\.0)), at: now)
         #expect(lines == ["Message 1 of q is ready."] + causes.map(\.1))
+    }
+
+    private func lines(_ causes: [WaitReason.Cause], at moment: Timestamp) -> [String] {
+        WaitText.lines(WaitReason(message: message(.scheduled), causes: causes), at: moment)
+    }
+
+    /// A message stays scheduled until a claim takes it up.
+    @Test(arguments: [
+        (WaitReason.Delay.asEnqueued, "It is due at", "It has been due since", "."),
+        (.retry, "It is tried again at", "It has been due again since", ": attempt 2 of 3 has failed."),
+        (
+            .suspended, "Its handler has stopped to wait, and goes on at",
+            "Its handler has stopped to wait, and could go on since", "."
+        ),
+    ])
+    func aDueTimeIsToComeOrIsOver(delay: WaitReason.Delay, before: String, after: String, end: String) {
+        let moment = "2030-03-17T17:46:40Z\(end)"
+        let causes = [WaitReason.Cause.due(now, delay)]
+        #expect(lines(causes, at: now - .seconds(1)) == ["Message 1 of q is scheduled.", "\(before) \(moment)"])
+        #expect(
+            lines(causes, at: now) == [
+                "Message 1 of q is scheduled.", "\(after) \(moment)",
+                "A worker of its queue takes it up with its next claim.",
+            ])
+        #expect(
+            lines(causes + [.noWorker], at: now).dropFirst() == [
+                "\(after) \(moment)", "No worker that has had messages of this store is alive.",
+            ])
     }
 }

@@ -13,7 +13,8 @@ struct WhyCommand: AsyncParsableCommand {
               penstock why 12 --json | jq .causes
 
             It says what the file says, and no more: it cannot know whether a worker listens to the queue just now, or which \
-            kinds of messages it takes up. It changes nothing, and no writer waits for it.
+            kinds of messages it takes up. A message whose due time is over stays scheduled until a worker's claim takes it \
+            up. It changes nothing, and no writer waits for it.
             """)
 
     @OptionGroup var storeOptions: StoreOptions

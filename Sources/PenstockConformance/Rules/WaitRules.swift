@@ -8,6 +8,7 @@ enum WaitRules {
         "says of what has ended only that": ended,
         "names the worker that has a message": leased,
         "says when what is scheduled is due, and why so late": scheduled,
+        "says what keeps workers from what is due": due,
         "names the tasks that a task waits for": pending,
         "names what has the permits of a group, and counts what comes before": blocked,
         "counts in the order in which a group goes on": orders,
@@ -84,6 +85,26 @@ enum WaitRules {
         for _ in 1...3 { try await store.work(.retry(error: "no", after: .seconds(5))) }
         #expect(try await causes(store, retried) == [.due(start + .seconds(75), .retry)])
         #expect(try await causes(store, asleep) == [.due(start + .seconds(75), .retry)])
+    }
+
+    /// It stays scheduled until a claim takes it up.
+    static func due(_ bench: Bench) async throws {
+        var limited = policy()
+        limited.limit = 1
+        let store = try await bench.open(limited)
+        let start = bench.time.now
+        let first = try await store.put(.text("a", due: .after(.seconds(1)))).sequence
+        let since = WaitReason.Cause.due(start + .seconds(1), .asEnqueued)
+        #expect(try await store.waitReason(of: first).causes == [since])
+        bench.time.advance(by: .seconds(1))
+        #expect(try await store.waitReason(of: first).causes == [since, .noWorker])
+        _ = try await store.takeOne()
+        let second = try await store.put(.text("b", due: .after(.seconds(1)))).sequence
+        bench.time.advance(by: .seconds(1))
+        #expect(
+            try await store.waitReason(of: second).causes == [
+                .due(start + .seconds(2), .asEnqueued), .limit(1, leased: 1),
+            ])
     }
 
     static func pending(_ bench: Bench) async throws {

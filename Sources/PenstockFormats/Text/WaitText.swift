@@ -11,8 +11,11 @@ package enum WaitText {
             return ["\(name) is \(message.state.rawValue)\(since)" + (message.reason.map { ": \(why($0))." } ?? ".")]
         }
         if message.state == .leased { return leased(reason, name) }
-        var lines = ["\(name) is \(message.state.rawValue)."] + reason.causes.map { sentence($0, of: message) }
+        var lines = ["\(name) is \(message.state.rawValue)."] + reason.causes.map { sentence($0, of: message, at: now) }
         if message.state == .ready, reason.causes.isEmpty { lines.append("It is next, and a worker can take it.") }
+        if case .due(let due, _)? = reason.causes.first, due <= now, reason.causes.count == 1 {
+            lines.append("A worker of its queue takes it up with its next claim.")
+        }
         if let expiresAt = message.expiresAt { lines.append(expiry(expiresAt, at: now)) }
         return lines
     }
@@ -39,15 +42,17 @@ package enum WaitText {
         return lines
     }
 
-    private static func sentence(_ cause: WaitReason.Cause, of message: MessageRecord) -> String {
+    private static func sentence(_ cause: WaitReason.Cause, of message: MessageRecord, at now: Timestamp) -> String {
         let queue = message.queue.text
         let group = Escape.text(message.group ?? "")
         let resume = "penstock group resume \(ShellWords.arguments(queue, message.group ?? ""))"
         return switch cause {
-        case .due(let due, .asEnqueued): "It is due at \(TimeText.short(due))."
+        case .due(let due, .asEnqueued): "It \(due > now ? "is due at" : "has been due since") \(TimeText.short(due))."
         case .due(let due, .retry):
-            "It is tried again at \(TimeText.short(due)): attempt \(message.attempt) of \(message.attemptsMax) has failed."
-        case .due(let due, .suspended): "Its handler has stopped to wait, and goes on at \(TimeText.short(due))."
+            "It \(due > now ? "is tried again at" : "has been due again since") \(TimeText.short(due)): attempt "
+                + "\(message.attempt) of \(message.attemptsMax) has failed."
+        case .due(let due, .suspended):
+            "Its handler has stopped to wait, and \(due > now ? "goes on at" : "could go on since") \(TimeText.short(due))."
         case .event(let event): "It waits for the event \(Escape.text(event.text))."
         case .task(let other): "It waits for \(text(other))."
         case .moreTasks: "It waits for more tasks than these."

@@ -21,7 +21,11 @@ package struct WaitReader {
         switch record.state {
         case .done, .dead, .dropped, .cancelled: break
         case .leased: reason.holder = try reader.holder(of: record)
-        case .scheduled: reason.causes = try reader.scheduled(record)
+        case .scheduled:
+            reason.causes = try reader.scheduled(record)
+            if let due = record.due, due <= time.now {
+                reason.causes += try reader.startCauses(queue) + reader.noWorker()
+            }
         case .pending: reason.causes = try reader.pending(record)
         case .blocked: reason.causes = try reader.blocked(record, queue)
         case .ready: reason.causes = try reader.ready(record, queue)
@@ -162,7 +166,8 @@ package struct WaitReader {
 
     // MARK: Ready
 
-    private func ready(_ record: MessageRecord, _ queue: QueueRow) throws -> [WaitReason.Cause] {
+    /// What keeps workers from starting anything of the queue, for a message that is ready or due.
+    private func startCauses(_ queue: QueueRow) throws -> [WaitReason.Cause] {
         var causes: [WaitReason.Cause] = []
         if let limit = queue.policy.limit {
             let leased = try connection.integer(LeaseLimits.readLeased, .integer(queue.id)) ?? 0
@@ -185,6 +190,15 @@ package struct WaitReader {
                 causes.append(.rate(opens: opens))
             }
         }
+        return causes
+    }
+
+    private func noWorker() throws -> [WaitReason.Cause] {
+        try LivingWorkers(connection, at: time, locks).isEmpty ? [.noWorker] : []
+    }
+
+    private func ready(_ record: MessageRecord, _ queue: QueueRow) throws -> [WaitReason.Cause] {
+        var causes = try startCauses(queue)
         let turn = try Turns.turn(of: record.sequence.rawValue, QueueAccount(queue), connection)
         let limit = Value.integer(Int64(WaitReason.countMax) + 1)
         let (id, priority) = (Value.integer(queue.id), Value.integer(Int64(record.priority)))
@@ -193,8 +207,7 @@ package struct WaitReader {
             + (connection.integer(
                 countEarlier, id, priority, .integer(turn), .integer(record.sequence.rawValue), limit) ?? 0)
         if ahead > 0 { causes.append(.ahead(WaitReason.Count(Int(ahead)))) }
-        if try LivingWorkers(connection, at: time, locks).isEmpty { causes.append(.noWorker) }
-        return causes
+        return try causes + noWorker()
     }
 
     /// When a rate lets the next message start; `nil` when it may start now.

@@ -229,7 +229,7 @@ extension SQLStore {
         // What an earlier call has brought is there as well.
         var count = 0
         if place != CopyBatch.Place() {
-            count = try await target.core.read { try CopyCount.ofTarget(arrival.moveID, $0) }.total
+            count = try await target.snapshots.read { try CopyCount.ofTarget(arrival.moveID, $0) }.total
         }
         while true {
             try Task.checkCancellation()

@@ -13,7 +13,11 @@ extension MemoryState {
         if queue.isDeleting { reason.causes.append(.queueDeleting) }
         if queue.isPaused { reason.causes.append(.queuePaused) }
         switch message.state {
-        case .scheduled: reason.causes += scheduled(message)
+        case .scheduled:
+            reason.causes += scheduled(message)
+            if let due = message.due, due <= moment.now {
+                reason.causes += startCauses(queue, at: moment) + noWorker(at: moment)
+            }
         case .pending: reason.causes += pending(message, at: moment)
         case .blocked: reason.causes += blocked(message, queue, at: moment)
         case .ready: reason.causes += ready(message, queue, at: moment)
@@ -65,7 +69,8 @@ extension MemoryState {
         return causes
     }
 
-    private func ready(_ message: MemoryMessage, _ queue: MemoryQueue, at moment: Moment) -> [WaitReason.Cause] {
+    /// What keeps workers from starting anything of the queue, for a message that is ready or due.
+    private func startCauses(_ queue: MemoryQueue, at moment: Moment) -> [WaitReason.Cause] {
         var causes: [WaitReason.Cause] = []
         let leased = queue.line.leased.elements.count
         if let limit = queue.policy.limit, leased >= limit { causes.append(.limit(limit, leased: leased)) }
@@ -80,10 +85,18 @@ extension MemoryState {
             let opens = RateMeter(rate).opens(rates.tat, at: moment.boot.microseconds)
             if opens > moment.boot.microseconds { causes.append(.rate(opens: wall(opens, moment))) }
         }
+        return causes
+    }
+
+    private func noWorker(at moment: Moment) -> [WaitReason.Cause] {
+        workers.contains(where: { $1.hasClaimed && isThere($0, at: moment) }) ? [] : [.noWorker]
+    }
+
+    private func ready(_ message: MemoryMessage, _ queue: MemoryQueue, at moment: Moment) -> [WaitReason.Cause] {
+        var causes = startCauses(queue, at: moment)
         let ahead = queue.line.ready.elements.prefix { $0.sequence != message.sequence }.count
         if ahead > 0 { causes.append(.ahead(WaitReason.Count(ahead))) }
-        if !workers.contains(where: { $1.hasClaimed && isThere($0, at: moment) }) { causes.append(.noWorker) }
-        return causes
+        return causes + noWorker(at: moment)
     }
 
     private func other(_ message: MemoryMessage, task: TaskName? = nil, at moment: Moment) -> WaitReason.Other {
