@@ -47,7 +47,8 @@ public struct QueueStatus: Hashable, Sendable {
     /// How many times each thing has happened since the queue was made.
     public var totals: Totals
     /// Since when the message is ready that is so the longest; `nil` when none is. A message that was delayed, is tried again or came
-    /// back counts from its due time or its return on, and not from its acceptance.
+    /// back counts from its due time or its return on, and not from its acceptance. One that is due counts although it is scheduled until
+    /// a claim takes it up: where nobody works, this says so while ``depths`` has none that is ready.
     ///
     /// Where more than 1,000 messages of a priority that came back are in front of all others, it is that of one of these. Of messages
     /// that are ready since their acceptance the first in the log is taken for the oldest.

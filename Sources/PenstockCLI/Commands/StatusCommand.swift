@@ -13,6 +13,9 @@ struct StatusCommand: AsyncParsableCommand {
               penstock status mail --watch --interval 500ms
               penstock status --json | jq '.queues[] | {queue, ready: .depths.ready}'
 
+            FOR says how long the oldest message has been ready, and how long the oldest lease has been held. A message that is \
+            due counts as ready there; it stays among the SCHEDULED until a worker's claim takes it up.
+
             With --json each look is one line: an object with "queues" and "workers", and with "move" where the queues move \
             to another store, or have moved there.
             """)
