@@ -1,10 +1,11 @@
 import Penstock
 import PenstockCore
+import PenstockTestKit
 import Testing
 
 @testable import PenstockPostgres
 
-/// How long a session holds what it has when its process stands still or is gone.
+/// What is set for sessions: how long one holds what it has when its process stands still or is gone, and what a role sets.
 @Suite(.enabled(if: PostgresServer.programs != nil, "This machine has no PostgreSQL."), .timeLimit(.minutes(5)))
 struct SessionTests {
     private static let settings = """
@@ -25,5 +26,25 @@ struct SessionTests {
         }
         #expect(store.count + application.count == 2)
         try await schema.store.close()
+    }
+
+    /// A store's sessions are kept for as long as its process lives: by their locks others know that it does.
+    @Test func whatIsUsualAtAServerHoldsForNoSessionOfAStore() throws {
+        let url = try PostgresServer.newURL()
+        let version = try ServerConnection(ServerAddress(url)).serverVersion
+        var usual = [
+            ("statement_timeout", "20s", "0"), ("bytea_output", "escape", "hex"),
+            ("default_transaction_isolation", "serializable", "read committed"),
+        ]
+        if version >= 140_000 { usual.append(("idle_session_timeout", "20s", "0")) }
+        if version >= 170_000 { usual.append(("transaction_timeout", "20s", "0")) }
+        let options = usual.map { "-c%20\($0.0)%3D\($0.1)" }.joined(separator: "%20")
+        let address = try ServerAddress("\(url)&options=\(options)")
+        let plain = try ServerConnection(address)
+        let own = try Sessions.connect(to: address, busyMax: .seconds(60))
+        for (name, others, ours) in usual {
+            #expect(try plain.run("SHOW \(name)").text(0, 0) == others, "\(name)")
+            #expect(try own.run("SHOW \(name)").text(0, 0) == ours, "\(name)")
+        }
     }
 }

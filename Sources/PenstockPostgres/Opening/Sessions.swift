@@ -83,8 +83,13 @@ final class Sessions: Sendable {
                     + "and this process is to be started anew",
                 isLost: true)
         }
-        // Not on every system.
-        if server.serverVersion >= 140_000 { _ = try? server.run("SET client_connection_check_interval = '500ms'") }
+        if server.serverVersion >= 140_000 {
+            // Sessions are kept for as long as their process lives, and say so of it, whatever is usual at the server.
+            try server.run("SET idle_session_timeout = 0")
+            // Not on every system.
+            _ = try? server.run("SET client_connection_check_interval = '500ms'")
+        }
+        if server.serverVersion >= 170_000 { try server.run("SET transaction_timeout = 0") }
         return server
     }
 
