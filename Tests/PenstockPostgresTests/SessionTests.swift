@@ -34,6 +34,7 @@ struct SessionTests {
         let version = try ServerConnection(ServerAddress(url)).serverVersion
         var usual = [
             ("statement_timeout", "20s", "0"), ("bytea_output", "escape", "hex"),
+            ("quote_all_identifiers", "on", "off"),
             ("default_transaction_isolation", "serializable", "read committed"),
         ]
         if version >= 140_000 { usual.append(("idle_session_timeout", "20s", "0")) }

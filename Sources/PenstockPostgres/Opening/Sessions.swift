@@ -70,7 +70,7 @@ final class Sessions: Sendable {
             SET lock_timeout = \(max(1, busyMax.wholeMicroseconds / 1000)); SET statement_timeout = 0;
             SET idle_in_transaction_session_timeout = '10s'; SET jit = off; SET client_min_messages = warning;
             SET default_transaction_isolation = 'read committed'; SET default_transaction_read_only = off;
-            SET standard_conforming_strings = on; SET bytea_output = hex; SET tcp_keepalives_idle = 1;
+            SET standard_conforming_strings = on; SET bytea_output = hex; SET quote_all_identifiers = off; SET tcp_keepalives_idle = 1;
             SET tcp_keepalives_interval = 1; SET tcp_keepalives_count = 2; SET tcp_user_timeout = 3000
             """)
         // A store that is only read may be at a standby, which tells none.
