@@ -1,5 +1,6 @@
 import PenstockConformance
 import PenstockCore
+import PenstockSQL
 import PenstockSQLite
 import PenstockTestKit
 
