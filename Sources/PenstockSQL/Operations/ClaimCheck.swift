@@ -23,7 +23,7 @@ extension Claiming {
         if queue.isClosed { return .empty(isLimited: isLimited) }
         if queue.isNoted { return nil }
         if let expiry = queue.expiry, expiry <= now { return nil }
-        if try connection.first(anyReady, .integer(id), read: { $0.integer(0) != 0 }) == true {
+        if try connection.integer(anyReady, .integer(id)) == 1 {
             if try LeaseLimits.isFull(id, connection) { return .withheld(until: queue.expiry) }
             guard let rate = queue.rate,
                 let opens = try Rates.opens(id, rate, time.boot, now, connection)

@@ -56,10 +56,9 @@ enum Permits {
     /// The blocked message that has the next permit; `nil` when there is none, or no permit is free.
     static func next(of group: Group, _ connection: Connection) throws -> LineEntry? {
         if group.policy == nil { return try firstBlocked(of: group, connection) }
-        let isFree = try connection.first(
-            readIsFree, .integer(group.account.id), .text(group.key), .integer(group.permitCount)
-        ) { $0.integer(0) != 0 }
-        return isFree == true ? try firstBlocked(of: group, connection) : nil
+        let isFree = try connection.integer(
+            readIsFree, .integer(group.account.id), .text(group.key), .integer(group.permitCount))
+        return isFree == 1 ? try firstBlocked(of: group, connection) : nil
     }
 
     /// The blocked message of a group that comes first. If the group is in order, that is one that ``Marks/goesFirst``, or else the

@@ -25,7 +25,7 @@ enum LeaseLimits {
 
     /// Whether as many messages of a queue are leased as may be. Outside of a transaction.
     static func isFull(_ queueID: Int64, _ connection: Connection) throws -> Bool {
-        try connection.first(readIsFull, .integer(queueID)) { $0.integer(0) != 0 } ?? false
+        try connection.integer(readIsFull, .integer(queueID)) == 1
     }
 
     /// The queues for which to ring as messages of this one are leased no more: those that have ready ones, which a limit may

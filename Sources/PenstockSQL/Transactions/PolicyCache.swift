@@ -75,7 +75,7 @@ package final class PolicyCache {
     /// Whether the queue has schedules.
     package func hasSchedules(_ id: Int64, _ connection: Connection) throws -> Bool {
         if let known = scheduled[id] { return known }
-        let found = try connection.first(Self.anySchedule, .integer(id)) { $0.integer(0) != 0 } ?? false
+        let found = try connection.has(Self.anySchedule, .integer(id))
         scheduled[id] = found
         return found
     }
@@ -105,7 +105,7 @@ package final class PolicyCache {
         return row
     }
 
-    private static let anySchedule = Query("SELECT EXISTS (SELECT 1 FROM penstock_schedule WHERE queue_id = ?1)")
+    private static let anySchedule = Query("SELECT 1 FROM penstock_schedule WHERE queue_id = ?1 LIMIT 1")
     private static let byName = Query("SELECT \(QueueRow.columns) FROM penstock_queue AS queue WHERE queue.name = ?1")
     private static let byID = Query("SELECT \(QueueRow.columns) FROM penstock_queue AS queue WHERE queue.id = ?1")
 }
