@@ -10,61 +10,44 @@ public import PenstockCore
 /// before; nothing has changed then, and another worker may have it.
 public struct Delivery<Element: Sendable>: Sendable {
     /// The queue that it comes from.
-    public let queue: QueueName
+    public var queue: QueueName { holder.queue }
     /// Which attempt this is: 1 for the first.
-    public let attempt: Int
+    public var attempt: Int { claimed.attempt }
     /// When it was accepted.
-    public let enqueuedAt: Timestamp
+    public var enqueuedAt: Timestamp { claimed.enqueuedAt }
     /// Names and values that travel with it.
-    public let headers: [String: String]
+    public var headers: [String: String] { claimed.headers }
     /// Its priority.
-    public let priority: Int
+    public var priority: Int { claimed.priority }
     /// The message that it is a replay of.
-    public let origin: SequenceNumber?
+    public var origin: SequenceNumber? { claimed.origin }
     /// Which task of which workflow it is; `nil` when it is none.
-    public let task: TaskPlace?
+    public var task: TaskPlace? { claimed.task }
     /// The key of its group; `nil` when it has none.
-    public let group: String?
+    public var group: String? { claimed.group }
     /// What was enqueued.
     public let payload: Element
 
-    let lease: Lease
+    /// Without its payload.
+    private let claimed: ClaimedMessage
     let holder: LeaseHolder
     let journal: StepJournal
 
     init(_ message: ClaimedMessage, payload: Element, holder: LeaseHolder) {
-        queue = holder.queue
-        attempt = message.attempt
-        enqueuedAt = message.enqueuedAt
-        headers = message.headers
-        priority = message.priority
-        origin = message.origin
-        task = message.task
-        group = message.group
-        self.payload = payload
-        lease = message.lease
-        self.holder = holder
-        journal = StepJournal(message.lease, holder)
+        var claimed = message
+        claimed.payload = []
+        self.init(claimed, payload, holder, StepJournal(message.lease, holder))
     }
 
     func with<Other: Sendable>(payload: Other) -> Delivery<Other> {
-        Delivery<Other>(self, payload: payload)
+        Delivery<Other>(claimed, payload, holder, journal)
     }
 
-    private init(_ other: Delivery<some Sendable>, payload: Element) {
-        queue = other.queue
-        attempt = other.attempt
-        enqueuedAt = other.enqueuedAt
-        headers = other.headers
-        priority = other.priority
-        origin = other.origin
-        task = other.task
-        group = other.group
-        self.payload = payload
-        lease = other.lease
-        holder = other.holder
-        journal = other.journal
+    private init(_ claimed: ClaimedMessage, _ payload: Element, _ holder: LeaseHolder, _ journal: StepJournal) {
+        (self.claimed, self.payload, self.holder, self.journal) = (claimed, payload, holder, journal)
     }
+
+    var lease: Lease { claimed.lease }
 
     /// What the message is, if it was told as it was enqueued: see ``EnqueueOptions/kind``.
     public var kind: String? { headers[KindName.header] }
