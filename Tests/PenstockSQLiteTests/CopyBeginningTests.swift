@@ -85,6 +85,21 @@ import Testing
         for store in [worker, from, into] { try await store.close() }
     }
 
+    /// A source that says wrongly how many numbers it has given would leave the target none to give.
+    @Test func numbersThatCannotBeAreNotTakenOver() async throws {
+        let (from, into) = try await openBoth()
+        try await into.configure(.mail, .create(QueuePolicy(), ifAbsent: true))
+        try await into.put(.text("1"), to: .mail)
+        for last in [SequenceJump.lastMax, .max] {
+            try await ForeignProgram(source).run("UPDATE penstock_state SET last_sequence = \(last)")
+            let error = await expect(.corrupt) { try await from.copy(to: into, move) { _ in } }
+            #expect(error?.message.hasPrefix("The last sequence number of source.db is \(last)") == true)
+        }
+        #expect(try await into.put(.text("2"), to: .mail).sequence.rawValue == 2)
+        #expect(try await into.status(of: nil).queues.map(\.name) == [.mail])
+        for store in [from, into] { try await store.close() }
+    }
+
     /// Both names were looked at before the source was closed, and the target has got the queue since.
     @Test func aQueueThatIsMadeMeanwhileIsSaid() async throws {
         let into = try await open(target)

@@ -134,6 +134,19 @@ import Testing
         for store in [from, reader, into] { try await store.close() }
     }
 
+    /// One of that kind is made of a backup that was taken while the source was copied. To open it would take no look at the target.
+    @Test func aSourceThatDoesNotKnowThatItHasMovedIsToldByTheNextCall() async throws {
+        let (from, into) = (try await open(source), try await open(target))
+        try await from.configure(.jobs, .create(QueuePolicy(), ifAbsent: true))
+        try await from.put(.text("x"))
+        #expect(try await from.copy(to: into, move) { _ in }.total == 1)
+        try await ForeignProgram(source).run("UPDATE penstock_state SET moving = 'copying'")
+        #expect(try await from.copy(to: into, move) { _ in }.wasFinished)
+        #expect(try await from.status(of: nil).move?.phase == .moved)
+        await expect(.illegalTransition) { try await from.cancelCopy(into: nil) }
+        for store in [from, into] { try await store.close() }
+    }
+
     /// A source that is open again after a power cut, while the target is open as well, has each message worked twice.
     @Test func aSourceThatHasMovedIsLeftAfterAPowerCutAsWell() async throws {
         let disk = TestDisk(source)
