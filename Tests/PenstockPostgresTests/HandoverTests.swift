@@ -182,6 +182,22 @@ struct HandoverTests {
         #expect(try HostAnswers(number: 8).find(slot: 3, ticket: 10, connection) == nil)
     }
 
+    /// A call is not refused for what came into its transaction from another process.
+    @Test func aRequestThatCannotBeCarriedOutFailsNoOtherCall() async throws {
+        let others = try #require(WriterSlots(in: host.folder.folder))
+        let slot = try #require(WriterSlot(of: others, random: SystemRandom()))
+        let call = try #require(PostedCall([NewMessage(payload: [1])], to: jobs, durability: .processCrash))
+        _ = slot.begin { PostedCall.write([call], to: &$0) }
+        // It was carried out already, says the server.
+        let slots = try #require(host.lock.slots)
+        let answer = RequestAnswer(slot: slot.number, ticket: slot.ticket, bytes: [])
+        try HostAnswers(number: slots.number).write([answer], PostgresConnection(server))
+        let store = try await opened(lockWaitMax: .seconds(30))
+        #expect(try await Self.put("one", store).state == .ready)
+        #expect(try payloads == ["one"])
+        try await store.close()
+    }
+
     /// A slot has a row for so many requests, and those that nobody waits for are removed.
     @Test func rowsOfEarlierRequestsGo() throws {
         let connection = PostgresConnection(server)
