@@ -1,5 +1,8 @@
+import Foundation
 import PenstockCore
 import PenstockTestKit
+import Subprocess
+import SystemPackage
 import Testing
 
 @testable import PenstockPostgres
@@ -24,6 +27,29 @@ struct PoolerTests {
         #expect(found.first?.message.contains("`pool_mode = session`") == true)
         let direct = try await PostgresStore.inspectHealth(url: server.url(schema: schema)).findings
         #expect(!direct.contains { $0.kind == .pooled })
+        withExtendedLifetime(pooler) {}
+    }
+
+    /// A session that is a process's own ends with it, so the dead are found behind such a pooler as well.
+    @Test func aPoolerOfSessionsIsInNobodysWay() async throws {
+        let tool = try Tool()
+        let pooler = try Pooler("session", serverFolder: PostgresServer.shared.get().socketFolder)
+        let url = pooler.url(schema: tool.schema)
+        let address = try ServerAddress(url)
+        try await eventually { (try? ServerConnection(address)) != nil }
+        try await tool.succeed(["queue", "create", "q"], at: url)
+        try await tool.succeed(["enqueue", "q", "x"], at: url)
+        let end = try await Subprocess.run(
+            .path(Tool.path), arguments: Arguments(["work", "q", "--", "sh", "-c", "echo began; exec sleep 1000"]),
+            environment: Tool.environment(url), input: .none, output: .sequence, error: .discarded
+        ) { execution in
+            for try await _ in execution.standardOutput { try execution.send(signal: .kill) }
+        }
+        #expect(end.terminationStatus == .signaled(SIGKILL))
+        let clock = ContinuousClock.now
+        let heir = ["work", "q", "--max", "1", "--", "sh", "-c", "echo $PENSTOCK_ATTEMPT"]
+        #expect(try await tool.succeed(heir, at: url) == "2\n")
+        #expect(clock.duration(to: .now) < .seconds(25))
         withExtendedLifetime(pooler) {}
     }
 }
