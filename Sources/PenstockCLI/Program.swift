@@ -151,7 +151,7 @@ public enum Program {
         }
         guard !message.hasPrefix("Error: Unknown option"),
             let option = CommandNames.unknownOption(in: arguments, of: root)
-        else { return message }
+        else { return adviceOnDash(in: message) ?? message }
         let advice = option.nearest.map { " Did you mean '\($0)'?" } ?? ""
         return (["Error: Unknown option '\(option.name)'.\(advice)"] + usage).joined(separator: "\n")
     }
@@ -171,6 +171,22 @@ public enum Program {
         let name = message.dropFirst(beginning.count).prefix { $0 != "'" }
         guard name.first == "-", let digit = name.dropFirst().first, ("0"..."9").contains(digit) else { return nil }
         return arguments.first { $0.hasPrefix(name) } ?? String(name)
+    }
+
+    /// What the parser says of an option without a value, with what to write where one was given that begins with a dash: it takes
+    /// that for another option.
+    private static func adviceOnDash(in message: String) -> String? {
+        let beginning = "Error: Missing value for '"
+        guard message.hasPrefix(beginning) else { return nil }
+        let option = message.dropFirst(beginning.count).prefix { $0 != " " && $0 != "'" }
+        let own = arguments.prefix { $0 != "--" }
+        let value = zip(own, own.dropFirst()).first { name, value in
+            name == option && value.hasPrefix("-") && !value.hasPrefix("--")
+        }?.1
+        guard let value else { return nil }
+        var lines = message.split(separator: "\n")
+        lines[0] += "; what begins with a dash is written \(option)=\(Escape.text(value))"
+        return lines.joined(separator: "\n")
     }
 
     /// What the parser says. An argument that it quotes, or a side of its equals sign, breaks no line of it.
