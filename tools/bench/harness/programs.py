@@ -147,10 +147,10 @@ def merged(latencies):
     return result
 
 
-def resident_bytes(pid):
-    """What a process has in memory, pages of its program that others may share included."""
+def resident_bytes(pid, kind="VmRSS"):
+    """What a process has in memory; of the kind RssAnon without pages of files, its program's among them."""
     for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines():
-        if line.startswith("VmRSS:"):
+        if line.startswith(f"{kind}:"):
             return int(line.split()[1]) * 1024
     raise RuntimeError(f"the kernel does not say what process {pid} has in memory")
 

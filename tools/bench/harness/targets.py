@@ -158,7 +158,7 @@ TARGETS = [
     _at_most(_latency("wake.penstock", "p99"), 0.3, "ms", "enqueue returned to handler elsewhere, p99"),
     _at_most(lambda rows: _median(rows, "idle.worker"), 10, "ms CPU/min", "idle worker"),
     ("worker memory over a million messages", "flat, under 60 MB", _flat_memory),
-    _at_most(lambda rows: _median(rows, "memory.idle"), 15, "MB", "memory of an idle worker"),
+    _at_most(lambda rows: _median(rows, "memory.idle"), 15, "MB", "an idle worker: memory of its own"),
     _at_most(lambda rows: _median(rows, "memory.queues"), 20, "MB", "the same with 1,000 open queues"),
     _at_most(lambda rows: _median(rows, "penstock.cli"), 15, "ms", "`penstock enqueue` of one message"),
     _at_most(lambda rows: _quotient(rows, "penstock.cli", "shell.insert"), 2.5, "x", "the same, to `sqlite3` with one INSERT"),

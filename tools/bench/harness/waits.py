@@ -152,16 +152,20 @@ def idle(place):
     for name, title, start, quick in rows:
         yield idle_row(f"idle.{name}", "idle", title, watch(place, start), quick=quick)
 
-    def resting(queues):
+    def resting(queues, kind):
         def run(count, trace=None):
             with IdleWorker(place.driver, place.database("resting"), queues=queues) as pids:
                 time.sleep(1)
-                return {"messages": 0, "seconds": 1, "value": sum(map(resident_bytes, pids)) / 1e6}
+                return {"messages": 0, "seconds": 1, "value": sum(resident_bytes(pid, kind) for pid in pids) / 1e6}
         return run
 
-    for name, title, queues in (("idle", "", 0), ("queues", ", and 1,000 open queues", 1000)):
-        yield Row(f"memory.{name}", "idle", f"Penstock: memory of a Worker that waits{title}", resting(queues), READ_ONLY,
-                  unit="MB", fixed=1, lower_is_better=True, quick=True)
+    waiting = "Penstock: a Worker that waits"
+    for name, title, queues, kind in (
+            ("idle", f"{waiting}: memory of its own", 0, "RssAnon"),
+            ("idle.all", f"{waiting}: with pages of the program", 0, "VmRSS"),
+            ("queues", f"{waiting}, and 1,000 open queues: memory of its own", 1000, "RssAnon")):
+        yield Row(f"memory.{name}", "idle", title, resting(queues, kind), READ_ONLY, unit="MB", fixed=1,
+                  lower_is_better=True, quick=True)
 
     def memory(count, trace=None):
         database = place.database("memory")
