@@ -196,9 +196,17 @@ struct FileIdentity: Equatable {
         if LogOwner.isAnother(at: path) { throw replaced(path) }
     }
 
-    /// The error for a file that is not the one whose write-ahead log lies beside it.
+    /// The error for a file that is not the one that was open, or whose write-ahead log lies beside it.
     static func replaced(_ path: String) -> PenstockError {
-        PenstockError(
+        let log = status(of: path + "-wal")
+        // One that cannot be looked at may be there.
+        guard log.map({ $0.st_size > 0 }) ?? !SystemErrors.isNothingThere else {
+            return PenstockError(
+                .fileReplaced,
+                "\(path) was removed or replaced while it was open; put that file back, or go on with the one that is there, and "
+                    + "start again.")
+        }
+        return PenstockError(
             .fileReplaced,
             "\(path) was removed or replaced while it was open, and \(path)-wal, which may hold messages, belongs to the file that was "
                 + "there; stop its programs, put that file back, or move \(path)-wal and \(path)-shm away to go on without it, and "
