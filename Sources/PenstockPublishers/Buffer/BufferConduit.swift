@@ -8,7 +8,7 @@ public import PenstockStreams
 /// answers at once then finds every earlier value delivered, and the demand that came of it.
 @usableFromInline
 final class BufferConduit<Input, Failure: Error>: Conduit {
-    @usableFromInline typealias Downstream = AnySubscriber<Input, Failure>
+    @usableFromInline typealias Downstream = SubscriberReference<Input, Failure>
     @usableFromInline typealias Core = BufferCore<Input, Failure>
 
     @usableFromInline
@@ -39,10 +39,10 @@ final class BufferConduit<Input, Failure: Error>: Conduit {
     @usableFromInline let onDrop: ((Input) -> Void)?
 
     @inlinable init(
-        _ downstream: Downstream, core: Core, whenFull: Publishers.BufferingStrategy<Failure>,
+        _ downstream: AnySubscriber<Input, Failure>, core: Core, whenFull: Publishers.BufferingStrategy<Failure>,
         onDrop: ((Input) -> Void)?
     ) {
-        state = Guarded(State(core: core, downstream: downstream))
+        state = Guarded(State(core: core, downstream: Downstream(downstream)))
         self.whenFull = whenFull
         self.onDrop = onDrop
     }
@@ -56,7 +56,7 @@ final class BufferConduit<Input, Failure: Error>: Conduit {
             return state.downstream
         }
         guard let downstream else { return subscription.cancel() }
-        downstream.receive(subscription: asSubscription)
+        downstream.subscriber.receive(subscription: asSubscription)
         var count = 0
         let first = state.withLock { state -> (Core.Step, Downstream)? in
             if let first = state.speak() { return first }
@@ -144,7 +144,7 @@ final class BufferConduit<Input, Failure: Error>: Conduit {
     @inlinable func say(_ step: Core.Step, to downstream: Downstream) -> Int {
         switch step {
         case .give(let value):
-            return downstream.receive(value).count
+            return downstream.subscriber.receive(value).count
         case .discard(let value):
             onDrop?(value)
         case .overflow(let value):
@@ -161,6 +161,6 @@ final class BufferConduit<Input, Failure: Error>: Conduit {
 
     @inlinable func end(_ completion: Subscribers.Completion<Failure>) {
         let downstream = state.withLock { $0.downstream.take() }
-        downstream?.receive(completion: completion)
+        downstream?.subscriber.receive(completion: completion)
     }
 }
