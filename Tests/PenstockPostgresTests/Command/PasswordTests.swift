@@ -27,8 +27,9 @@ struct PasswordTests {
     /// A file that nobody else may read, or libpq passes over it.
     private func file(_ name: String, _ text: String) -> String {
         let path = folder.file(name)
-        FileManager.default.createFile(
-            atPath: path, contents: Data(text.utf8), attributes: [.posixPermissions: 0o600])
+        #expect(
+            FileManager.default.createFile(
+                atPath: path, contents: Data(text.utf8), attributes: [.posixPermissions: 0o600]))
         return path
     }
 

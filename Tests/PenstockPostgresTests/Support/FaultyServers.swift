@@ -1,4 +1,5 @@
 import Foundation
+import PenstockCore
 import Synchronization
 
 @testable import PenstockPostgres
