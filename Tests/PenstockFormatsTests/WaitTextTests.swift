@@ -47,7 +47,10 @@ import Testing
         let causes: [(WaitReason.Cause, String)] = [
             (.due(now + .seconds(1), .asEnqueued), "It is due at 2030-03-17T17:46:41Z."),
             (.due(now + .seconds(1), .retry), "It is tried again at 2030-03-17T17:46:41Z: attempt 2 of 3 has failed."),
-            (.due(now + .seconds(1), .suspended), "Its handler has stopped to wait, and goes on at 2030-03-17T17:46:41Z."),
+            (
+                .due(now + .seconds(1), .suspended),
+                "Its handler has stopped to wait, and goes on at 2030-03-17T17:46:41Z."
+            ),
             (
                 .task(WaitReason.Other(sequence: SequenceNumber(4), state: .dead)),
                 "It waits for message 4, which is a dead letter; redrive or discard it."
