@@ -41,6 +41,18 @@ import Testing
         #expect(try await pool.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM penstock_log") } == 0)
     }
 
+    /// Its connection may be one that is opened when the others are closed already, and the log is put away.
+    @Test func aReadingThatFailsAsItsStoreIsClosedIsRefusedAsOneBehindThat() async throws {
+        let store = try await SQLiteStore.openWithJobs(path)
+        await expect(.closed) {
+            try await store.snapshots.read { [writer = store.core.writer] _ -> Void in
+                writer.stop()
+                throw PenstockError(.fileReplaced, "the log is gone")
+            }
+        }
+        try await store.close()
+    }
+
     @Test func closingTogetherIsClosingOnce() async throws {
         let store = try await SQLiteStore.openWithJobs(path)
         try await store.put(.text("it"))

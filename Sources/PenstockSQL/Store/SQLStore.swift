@@ -66,7 +66,13 @@ public struct SQLStoreCore: Sendable {
         leaseHorizon = LeaseHorizon(by: time)
         snapshots = Snapshots(time: time, locks: locks) { body in
             try writer.refuseClosed()
-            try await read(body)
+            do {
+                try await read(body)
+            } catch {
+                // What a reading meets while its store is closed, such as a log that is gone, says nothing about the store.
+                try writer.refuseClosed()
+                throw error
+            }
         }
     }
 
