@@ -60,6 +60,21 @@ import Testing
         withExtendedLifetime(store) {}
     }
 
+    /// A tool has put all of the log into the file that was there.
+    @Test func alsoAnEmptyLogIsNamed() async throws {
+        let store = try await storeWithLog()
+        try await ForeignProgram(path).run("PRAGMA wal_checkpoint(TRUNCATE)")
+        #expect(try bytes("-wal").isEmpty)
+        try replace()
+        let error = await expect(.fileReplaced) { _ = try await SQLiteReader.open(path: path) }
+        #expect(error?.message.contains("move \(path)-wal and \(path)-shm away") == true)
+        // As the sentence says.
+        for end in ["-wal", "-shm"] { try files.moveItem(atPath: path + end, toPath: folder.file("old.db") + end) }
+        try await SQLiteStore.open(path: path).close()
+        #expect(try await texts(path) == ["first"])
+        withExtendedLifetime(store) {}
+    }
+
     /// An application's pool has opened the log before. Penstock adds nothing to it.
     @Test func anApplicationsPoolIsNotUsed() async throws {
         let store = try await storeWithLog()

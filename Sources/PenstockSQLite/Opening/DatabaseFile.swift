@@ -198,9 +198,8 @@ struct FileIdentity: Equatable {
 
     /// The error for a file that is not the one that was open, or whose write-ahead log lies beside it.
     static func replaced(_ path: String) -> PenstockError {
-        let log = status(of: path + "-wal")
-        // One that cannot be looked at may be there.
-        guard log.map({ $0.st_size > 0 }) ?? !SystemErrors.isNothingThere else {
+        // Also an empty one is in the way: no file is opened beside another one's log. One that cannot be looked at may be there.
+        guard status(of: path + "-wal") != nil || !SystemErrors.isNothingThere else {
             return PenstockError(
                 .fileReplaced,
                 "\(path) was removed or replaced while it was open; put that file back, or go on with the one that is there, and "
