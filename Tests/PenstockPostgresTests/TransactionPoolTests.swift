@@ -187,6 +187,35 @@ struct TransactionPoolTests {
         try await close()
     }
 
+    /// What the store has prepared is gone with it, and is prepared again.
+    @Test func anApplicationMayLetGoOfAllThatWasPrepared() async throws {
+        struct Stop: Error {}
+        let (jobs, store) = (schema.jobs, schema.store)
+        let before = try await process()
+        for _ in 1...2 {
+            try await run { transaction in
+                _ = try transaction.enqueue([NewMessage(payload: [1])], to: jobs)
+                _ = try transaction.execute("DEALLOCATE ALL")
+                _ = try transaction.enqueue([NewMessage(payload: [2])], to: jobs)
+                _ = try transaction.execute("DEALLOCATE ALL")
+            }
+            await #expect(throws: Stop.self) {
+                try await run { transaction in
+                    _ = try transaction.enqueue([NewMessage(payload: [3])], to: jobs)
+                    _ = try transaction.execute("DEALLOCATE ALL")
+                    throw Stop()
+                }
+            }
+        }
+        let after = try await process()
+        #expect(after == before)
+        #expect(try await store.status(of: jobs).queues[0].depths.ready == 4)
+        try await close()
+    }
+
+    /// What lets go of all that was prepared where the server does not say so.
+    private static let letsGo = "DO $$ BEGIN EXECUTE 'DEALLOCATE ALL'; END $$"
+
     /// Without what was prepared in it each transaction to come would fail.
     @Test(arguments: [true, false]) func aConnectionThatIsOfNoUseIsNotKept(enqueues: Bool) async throws {
         let jobs = schema.jobs
@@ -194,13 +223,30 @@ struct TransactionPoolTests {
         await #expect(throws: (any Error).self) {
             try await run { transaction in
                 _ = try transaction.enqueue([NewMessage(payload: [1])], to: jobs)
-                _ = try transaction.execute("DEALLOCATE ALL")
+                _ = try transaction.execute(Self.letsGo)
                 if enqueues { _ = try transaction.enqueue([NewMessage(payload: [2])], to: jobs) }
             }
         }
         let after = try await process()
         #expect(after != before)
         try await run { _ = try $0.enqueue([NewMessage(payload: [3])], to: jobs) }
+        #expect(try await schema.store.status(of: jobs).queues[0].depths.ready == 1)
+        try await close()
+    }
+
+    @Test func aConnectionOnWhichACallHasFailedBehindASavepointIsNotKept() async throws {
+        let jobs = schema.jobs
+        let before = try await run { transaction -> Int64? in
+            let process = try transaction.query("SELECT pg_backend_pid() AS id").first?.integer("id")
+            _ = try transaction.enqueue([NewMessage(payload: [1])], to: jobs)
+            _ = try transaction.execute("SAVEPOINT here")
+            _ = try transaction.execute(Self.letsGo)
+            #expect(throws: (any Error).self) { _ = try transaction.enqueue([NewMessage(payload: [2])], to: jobs) }
+            _ = try transaction.execute("ROLLBACK TO here")
+            return process
+        }
+        let after = try await process()
+        #expect(after != before)
         #expect(try await schema.store.status(of: jobs).queues[0].depths.ready == 1)
         try await close()
     }

@@ -6,6 +6,8 @@ import PenstockSQL
 final class PostgresConnection: Connection {
     let server: ServerConnection
     private var statementCount = 0
+    /// How often the server was told to forget all that was prepared.
+    fileprivate var releases = 0
 
     /// Whether attempts are made in a savepoint each, so that a refusal ends the attempt and not the transaction.
     var guardsAttempts = false
@@ -54,6 +56,9 @@ final class PostgresConnection: Connection {
         guard let name = (statement as? PostgresStatement)?.name else { return }
         _ = try? server.run("DEALLOCATE \(name)")
     }
+
+    /// Takes note that the server knows none of the statements any more. Each is prepared again when it is run next.
+    func forgetPrepared() { releases += 1 }
 
     override func prepare(_ sql: String) throws -> PreparedStatement {
         PostgresStatement(Dialect.statement(sql), self)
@@ -107,10 +112,15 @@ final class PostgresStatement: PreparedStatement {
     /// Its rows, if they were asked for and are still what it would find.
     fileprivate var prefetched: Prefetched?
     private unowned let connection: PostgresConnection
-    /// The name under which the server knows it, and the types of its parameters there; `nil`: it was not run yet.
-    private var prepared: (name: String, types: [Oid])?
+    /// The name under which the server was told of it, the types of its parameters there, and how often the server had forgotten all
+    /// before; `nil`: it was not run yet.
+    private var prepared: (name: String, types: [Oid], releases: Int)?
+    /// The same, if the server knows it still.
+    private var known: (name: String, types: [Oid], releases: Int)? {
+        prepared.flatMap { $0.releases == connection.releases ? $0 : nil }
+    }
     /// The name under which the server knows it.
-    fileprivate var name: String? { prepared?.name }
+    fileprivate var name: String? { known?.name }
     private var values: [[UInt8]?]
     private var types: [Oid]
     /// The types of parameters that have no value.
@@ -195,12 +205,12 @@ final class PostgresStatement: PreparedStatement {
     /// What is bound says of which type each parameter is. One that was NULL at the first time has the type that the server
     /// takes it for; should it not be that, the statement is prepared again.
     private func preparedName() throws -> String {
-        if let prepared, zip(prepared.types, types).allSatisfy({ $0 == $1 || $1 == 0 }) { return prepared.name }
-        if let prepared { try connection.server.run("DEALLOCATE \(prepared.name)") }
+        if let known, zip(known.types, types).allSatisfy({ $0 == $1 || $1 == 0 }) { return known.name }
+        if let known { try connection.server.run("DEALLOCATE \(known.name)") }
         prepared = nil
         let name = connection.newName()
         try connection.server.prepare(name, sql, types: types)
-        prepared = (name, types)
+        prepared = (name, types, connection.releases)
         return name
     }
 

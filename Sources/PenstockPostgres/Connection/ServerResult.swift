@@ -12,6 +12,8 @@ final class ServerResult {
     var columnNames: [String] {
         (0..<PQnfields(result)).map { PQfname(result, $0).map { String(cString: $0) } ?? "" }
     }
+    /// What the server calls the statement, such as `DEALLOCATE ALL`.
+    var command: String { String(cString: PQcmdStatus(result)) }
     /// How many rows the statement changed.
     var changesCount: Int { Int(String(cString: PQcmdTuples(result))) ?? 0 }
 

@@ -66,6 +66,8 @@ public final class PostgresTransaction: ApplicationTransaction {
         try requireOpen()
         do {
             let answer = try server.run(sql, binding: values)
+            // The store's statements are among them.
+            if answer.command == "DEALLOCATE ALL" { connection.forgetPrepared() }
             try requireOpen()
             return answer
         } catch {

@@ -90,7 +90,8 @@ final class TransactionPool: Sendable {
         transaction.didCommit()
         bell.ring(transaction.rings)
         let last = durability == .powerLoss ? try flushed(committed, mark, until: end) : committed
-        keep(last)
+        // A call may have failed behind a savepoint.
+        if !transaction.isSpent || last !== session { keep(last) }
         return answer
     }
 
