@@ -174,6 +174,7 @@ struct TransactionPoolTests {
                 FOR EACH ROW EXECUTE FUNCTION \(table)_refused()
             """)
         let none = Lease(sequence: SequenceNumber(0), token: LeaseToken(rawValue: 0))
+        let before = try await process()
         let error = await #expect(throws: PostgresError.self) {
             try await run { transaction in
                 _ = try transaction.enqueue([NewMessage(payload: [1])], to: jobs)
@@ -183,6 +184,8 @@ struct TransactionPoolTests {
         }
         #expect(error?.state == state && error?.message == "not today")
         #expect(committed.count == 0 && rolledBack.count == 1)
+        let after = try await process()
+        #expect(after == before)
         #expect(try await schema.store.status(of: jobs).queues[0].depths.ready == 0)
         try await close()
     }

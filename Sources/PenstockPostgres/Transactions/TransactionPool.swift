@@ -146,8 +146,10 @@ final class TransactionPool: Sendable {
         _ session: Session, _ mark: CommitMark, _ transaction: PostgresTransaction, until end: ContinuousClock.Instant
     ) throws -> Session {
         session.server.deadline = end + Self.grace
+        var isMarked = false
         do {
             try mark.write(session.connection)
+            isMarked = true
             bell.willCommit()
             try session.server.commit()
             return session
@@ -165,7 +167,7 @@ final class TransactionPool: Sendable {
             throw ServerFailures.translated(error, sessions.address)
         } catch {
             // A constraint that is deferred; or what writes the mark was let go of by the application.
-            giveUp(session, isSpent: (error as? ServerError)?.isLost == true)
+            giveUp(session, isSpent: !isMarked && (error as? ServerError)?.isLost == true)
             transaction.didRollBack()
             throw PostgresError.translated(error, sessions.address, isLost: session.server.isLost)
         }
