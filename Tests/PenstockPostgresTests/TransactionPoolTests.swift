@@ -47,6 +47,11 @@ struct TransactionPoolTests {
         try await run { try $0.query("SELECT pg_backend_pid() AS id").first?.integer("id") }
     }
 
+    /// How many connections have a row by which their last transaction is known.
+    private func rowCount() throws -> Int32 {
+        try schema.server.run("SELECT FROM \(schema.schema).penstock_writer").rowCount
+    }
+
     @Test func whoWaitsForWhatWasEnqueuedIsRung() async throws {
         let mails = try QueueName("mails")
         try await schema.store.configure(mails, .create(QueuePolicy(), ifAbsent: true))
@@ -223,6 +228,7 @@ struct TransactionPoolTests {
     @Test(arguments: [true, false]) func aConnectionThatIsOfNoUseIsNotKept(enqueues: Bool) async throws {
         let jobs = schema.jobs
         let before = try await process()
+        let rows = try rowCount()
         await #expect(throws: (any Error).self) {
             try await run { transaction in
                 _ = try transaction.enqueue([NewMessage(payload: [1])], to: jobs)
@@ -232,6 +238,7 @@ struct TransactionPoolTests {
         }
         let after = try await process()
         #expect(after != before)
+        #expect(try rowCount() == rows, "The row of the connection before is gone.")
         try await run { _ = try $0.enqueue([NewMessage(payload: [3])], to: jobs) }
         #expect(try await schema.store.status(of: jobs).queues[0].depths.ready == 1)
         try await close()
@@ -239,6 +246,7 @@ struct TransactionPoolTests {
 
     @Test func aConnectionOnWhichACallHasFailedBehindASavepointIsNotKept() async throws {
         let jobs = schema.jobs
+        let rows = try rowCount()
         let before = try await run { transaction -> Int64? in
             let process = try transaction.query("SELECT pg_backend_pid() AS id").first?.integer("id")
             _ = try transaction.enqueue([NewMessage(payload: [1])], to: jobs)
@@ -248,6 +256,7 @@ struct TransactionPoolTests {
             _ = try transaction.execute("ROLLBACK TO here")
             return process
         }
+        #expect(try rowCount() == rows)
         let after = try await process()
         #expect(after != before)
         #expect(try await schema.store.status(of: jobs).queues[0].depths.ready == 1)
@@ -256,9 +265,6 @@ struct TransactionPoolTests {
 
     /// A row for each connection that there ever was would stay for a day.
     @Test func aClosedPoolLeavesNoRows() async throws {
-        func rowCount() throws -> Int32 {
-            try schema.server.run("SELECT FROM \(schema.schema).penstock_writer").rowCount
-        }
         let before = try rowCount()
         _ = try await process()
         #expect(try rowCount() == before + 1)

@@ -91,7 +91,7 @@ final class TransactionPool: Sendable {
         bell.ring(transaction.rings)
         let last = durability == .powerLoss ? try flushed(committed, mark, until: end) : committed
         // A call may have failed behind a savepoint.
-        if !transaction.isSpent || last !== session { keep(last) }
+        if transaction.isSpent, last === session { removeRow(of: last) } else { keep(last) }
         return answer
     }
 
@@ -252,7 +252,7 @@ final class TransactionPool: Sendable {
         server.deadline = .now + Self.grace * 5
         let isOver = !server.isLost && (!server.isInTransaction || (try? server.run("ROLLBACK")) != nil)
         guard isOver else { return sessions.abandon(server) }
-        if !isSpent { keep(session) }
+        if isSpent { removeRow(of: session) } else { keep(session) }
     }
 
     private func keep(_ session: Session) {
@@ -264,14 +264,17 @@ final class TransactionPool: Sendable {
     func close() async {
         let idle = drop()
         if idle.isEmpty { return }
-        // A row that stays is removed after a day.
-        let table = ServerConnection.quoted(name: sessions.address.schema) + ".penstock_writer"
-        try? await SystemThread.run {
-            for session in idle where !session.server.isLost {
-                session.server.deadline = .now + .seconds(2)
-                _ = try? session.server.run("DELETE FROM \(table) WHERE id = \(session.writer)")
-            }
+        try? await SystemThread.run { [self] in
+            for session in idle { removeRow(of: session) }
         }
+    }
+
+    /// Removes the row of a connection that is used no more. One that stays is removed after a day.
+    private func removeRow(of session: Session) {
+        if session.server.isLost { return }
+        let table = ServerConnection.quoted(name: sessions.address.schema) + ".penstock_writer"
+        session.server.deadline = .now + .seconds(2)
+        _ = try? session.server.run("DELETE FROM \(table) WHERE id = \(session.writer)")
     }
 
     /// Takes no more transactions, and lets go of the connections as they are.
