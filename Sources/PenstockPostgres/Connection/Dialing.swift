@@ -28,15 +28,11 @@ struct Dialing {
     private static let againAfter = Duration.milliseconds(300)
 
     private let address: ServerAddress
-    private let isWritable: Bool
     private var calls: [Call]
 
-    /// - Parameters:
-    ///   - hosts: in the order in which they are preferred.
-    ///   - isWritable: whether only one is wanted that can be written, whatever the address says.
-    init(_ address: ServerAddress, _ hosts: [ServerAddress.Host], isWritable: Bool = false) {
+    /// - Parameter hosts: in the order in which they are preferred.
+    init(_ address: ServerAddress, _ hosts: [ServerAddress.Host]) {
         self.address = address
-        self.isWritable = isWritable
         let start = ContinuousClock.now
         calls = hosts.enumerated().map { Call(host: $1, startsAt: start + Self.headStart * $0) }
     }
@@ -71,10 +67,7 @@ struct Dialing {
 
     private mutating func begin(_ index: Int) {
         let host = calls[index].host
-        guard
-            let connection = address.withParameters(
-                of: host, isWritable: isWritable, { PQconnectStartParams($0, $1, 1) })
-        else { return }
+        guard let connection = address.withParameters(of: host, { PQconnectStartParams($0, $1, 1) }) else { return }
         calls[index].connection = connection
         calls[index].events = Int16(POLLOUT)
         if PQstatus(connection) == CONNECTION_BAD { refused(index) }

@@ -202,14 +202,14 @@ struct ServerAddress: Sendable {
     ///
     /// - Parameter host: the one of several that is meant; `nil`: libpq asks all, one after the other.
     func withParameters<T>(
-        of host: Host? = nil, isWritable: Bool = false,
+        of host: Host? = nil,
         _ body: (UnsafePointer<UnsafePointer<CChar>?>, UnsafePointer<UnsafePointer<CChar>?>) -> T
     ) -> T {
         // What comes last counts.
         let parameters =
             Self.defaults + [("target_session_attrs", "any"), ("dbname", text)]
             + (host?.parameters.map { ($0, $1) } ?? [])
-            + (isWritable || mustBeWritable ? [("target_session_attrs", Self.writable)] : [])
+            + (mustBeWritable ? [("target_session_attrs", Self.writable)] : [])
         let copies = parameters.map { (strdup($0.0), strdup($0.1)) }
         defer {
             for (keyword, value) in copies {

@@ -5,11 +5,13 @@ extension ServerConnection {
     private static let lookMax = Duration.seconds(1)
 
     /// Looks for a server that was promoted since this one was the primary, and takes note of where it is.
+    ///
+    /// - Parameter others: of a store that writes, which is led to no standby.
     func findsLater(among others: [ServerAddress.Host]) -> Bool {
         let end = ContinuousClock.now + Self.lookMax
         var left = others
         while !left.isEmpty {
-            var dialing = Dialing(address, left, isWritable: true)
+            var dialing = Dialing(address, left)
             guard case .connected(let found) = dialing.connect(within: end - .now) else { return false }
             let other = ServerConnection(found, address, silenceMax: Self.lookMax)
             other.readTimeline()

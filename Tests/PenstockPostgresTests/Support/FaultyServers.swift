@@ -51,9 +51,9 @@ final class FaultyServers: Sendable {
 
     func node(_ name: String) -> Node { Node(name: name, home: home) }
 
-    /// The address of several, of which the one counts that can be written.
+    /// The address of several: a store that writes goes to the one that can be written.
     func address(of nodes: [Node]) -> String {
-        "postgres://penstock@/postgres?host=\(nodes.map(\.socketFolder).joined(separator: ","))&target_session_attrs=read-write"
+        "postgres://penstock@/postgres?host=\(nodes.map(\.socketFolder).joined(separator: ","))"
     }
 
     /// - Parameter options: more words for `initdb`.

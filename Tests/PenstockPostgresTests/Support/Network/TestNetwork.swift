@@ -14,11 +14,14 @@ protocol TestNetwork: Sendable {
 }
 
 extension TestNetwork {
-    /// The address of several, of which the one counts that can be written.
-    func address(of nodes: [FaultyServers.Node], attributes: String = "read-write") -> String {
+    /// The address of several: a store that writes goes to the one that can be written.
+    ///
+    /// - Parameter attributes: what the address says itself of the servers that will do.
+    func address(of nodes: [FaultyServers.Node], attributes: String? = nil) -> String {
         let places = nodes.map(place)
         return "postgres://penstock@/postgres?host=\(places.map(\.host).joined(separator: ","))"
-            + "&port=\(places.map { String($0.port) }.joined(separator: ","))&target_session_attrs=\(attributes)"
+            + "&port=\(places.map { String($0.port) }.joined(separator: ","))"
+            + (attributes.map { "&target_session_attrs=\($0)" } ?? "")
     }
 }
 
