@@ -2,11 +2,12 @@ import Foundation
 import PenstockCore
 import PenstockProcesses
 import PenstockTestKit
+import Synchronization
 import Testing
 
 @testable import PenstockPostgres
 
-/// A server that is older than what the store's statements are written for.
+/// A server of another release than the one that is here, which may be older than what the store's statements are written for.
 @Suite(.timeLimit(.minutes(1))) struct OldServerTests {
     /// It lets everybody in, says which release it is of, and answers nothing.
     ///
@@ -43,5 +44,29 @@ import Testing
         #expect(
             error?.message.hasSuffix("is PostgreSQL \(release), and Penstock needs 13 or newer.") == true,
             "\(String(describing: error))")
+    }
+
+    /// All that it knows goes with the first thing that it is asked, as each connect at a failover waits for each answer.
+    @Test(arguments: [("13.9", [] as [String]), ("16.4", ["idle_session"]), ("17.2", ["idle_session", "transaction"])])
+    func isToldOfTheTimeoutsThatItKnows(_ version: String, _ known: [String]) throws {
+        let folder = TemporaryFolder()
+        let listener = try StreamSocket.listening(at: .path(folder.file(".s.PGSQL.5432")))
+        defer { listener.close() }
+        let asked = Mutex("")
+        Thread.detachNewThread {
+            guard let client = listener.accepted(timeout: .seconds(30)) else { return }
+            defer { client.close() }
+            _ = client.read(10_000)
+            client.write(Self.greeting(version))
+            let first = String(decoding: client.read(10_000), as: UTF8.self)
+            asked.withLock { $0 = first }
+        }
+        let address = try ServerAddress("postgres://mill@/shop?host=\(folder.path)", access: .readOnly)
+        #expect(throws: ServerError.self) { _ = try Sessions.connect(to: address, busyMax: .seconds(1)) }
+        let first = asked.withLock { $0 }
+        #expect(first.contains("SET statement_timeout = 0"))
+        for name in ["idle_session", "transaction"] {
+            #expect(first.contains("SET \(name)_timeout = 0") == known.contains(name), "\(name)_timeout in \(first)")
+        }
     }
 }

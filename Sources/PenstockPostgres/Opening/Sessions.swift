@@ -61,6 +61,9 @@ final class Sessions: Sendable {
         )
         server.deadline = .now + connectMax
         defer { server.deadline = nil }
+        // Sessions are kept for as long as their process lives, and say so of it, whatever is usual at the server.
+        let unbounded = [("idle_session_timeout", 140_000), ("transaction_timeout", 170_000)]
+            .filter { server.serverVersion >= $0.1 }.map { "; SET \($0.0) = 0" }.joined()
         // Answers that are lost are asked for again; what is written waits for the disk only where that is asked for. A process
         // that is stopped or whose host is gone must not hold what it holds for as long as the server's settings let it: of a host that
         // vanished the server knows within three seconds, and others have its messages within five.
@@ -71,7 +74,7 @@ final class Sessions: Sendable {
             SET idle_in_transaction_session_timeout = '10s'; SET jit = off; SET client_min_messages = warning;
             SET default_transaction_isolation = 'read committed'; SET default_transaction_read_only = off;
             SET standard_conforming_strings = on; SET bytea_output = hex; SET quote_all_identifiers = off; SET tcp_keepalives_idle = 1;
-            SET tcp_keepalives_interval = 1; SET tcp_keepalives_count = 2; SET tcp_user_timeout = 3000
+            SET tcp_keepalives_interval = 1; SET tcp_keepalives_count = 2; SET tcp_user_timeout = 3000\(unbounded)
             """)
         // A store that is only read may be at a standby, which tells none.
         if address.mustBeWritable { server.readTimeline() }
@@ -83,13 +86,8 @@ final class Sessions: Sendable {
                     + "and this process is to be started anew",
                 isLost: true)
         }
-        if server.serverVersion >= 140_000 {
-            // Sessions are kept for as long as their process lives, and say so of it, whatever is usual at the server.
-            try server.run("SET idle_session_timeout = 0")
-            // Not on every system.
-            _ = try? server.run("SET client_connection_check_interval = '500ms'")
-        }
-        if server.serverVersion >= 170_000 { try server.run("SET transaction_timeout = 0") }
+        // Not on every system, and so by itself.
+        if server.serverVersion >= 140_000 { _ = try? server.run("SET client_connection_check_interval = '500ms'") }
         return server
     }
 
