@@ -7,8 +7,8 @@ public struct WaitReason: Hashable, Sendable {
     /// The worker that has it, while it is leased.
     public var holder: Holder?
     /// What it waits for; what is nearest to it comes first. A message whose due time is over stays scheduled until a claim takes
-    /// it up, and what keeps workers from that comes behind the due time. Empty when it has ended or a worker has it, and when it is next in
-    /// line and nothing keeps a worker from taking it.
+    /// it up, and what keeps workers from that, but for its group, comes behind the due time. Empty when it has ended or a worker has it, and
+    /// when it is next in line and nothing keeps a worker from taking it.
     public var causes: [Cause]
 
     /// Messages that come before one are counted up to this.

@@ -73,6 +73,21 @@ import Testing
         WaitText.lines(WaitReason(message: message(.scheduled), causes: causes), at: moment)
     }
 
+    /// A claim has it wait for its group, or finds that it has expired.
+    @Test func whatIsDueIsNotSaidToStartWhereItMayNot() {
+        var message = message(.scheduled)
+        func last() -> String? {
+            WaitText.lines(WaitReason(message: message, causes: [.due(now, .asEnqueued)]), at: now).dropFirst(2).first
+        }
+        #expect(last() == "A worker of its queue takes it up with its next claim.")
+        message.group = "ada"
+        #expect(last() == "A worker of its queue takes it up with its next claim, and then it goes by its group.")
+        message.expiresAt = now + .seconds(1)
+        #expect(last()?.hasPrefix("A worker of its queue takes it up") == true)
+        message.expiresAt = now
+        #expect(last()?.hasPrefix("It has expired at") == true)
+    }
+
     /// A message stays scheduled until a claim takes it up.
     @Test(arguments: [
         (WaitReason.Delay.asEnqueued, "It is due at", "It has been due since", "."),

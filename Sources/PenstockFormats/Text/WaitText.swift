@@ -13,8 +13,12 @@ package enum WaitText {
         if message.state == .leased { return leased(reason, name) }
         var lines = ["\(name) is \(message.state.rawValue)."] + reason.causes.map { sentence($0, of: message, at: now) }
         if message.state == .ready, reason.causes.isEmpty { lines.append("It is next, and a worker can take it.") }
-        if case .due(let due, _)? = reason.causes.first, due <= now, reason.causes.count == 1 {
-            lines.append("A worker of its queue takes it up with its next claim.")
+        if case .due(let due, _)? = reason.causes.first, due <= now, reason.causes.count == 1,
+            message.expiresAt.map({ $0 > now }) ?? true
+        {
+            // What its group waits for is looked at then.
+            let group = message.group == nil ? "" : ", and then it goes by its group"
+            lines.append("A worker of its queue takes it up with its next claim\(group).")
         }
         if let expiresAt = message.expiresAt { lines.append(expiry(expiresAt, at: now)) }
         return lines
