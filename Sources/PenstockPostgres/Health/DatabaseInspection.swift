@@ -76,13 +76,15 @@ struct DatabaseInspection {
     private func read(_ server: ServerConnection) throws -> ServerHealth {
         let own = SystemTime()
         let before = own.now
-        // What kind another role's session is of may be hidden, and not that it is in a database.
+        // What kind another role's session is of may be hidden, and not that it is in a database. There vacuum's workers, which are
+        // nobody's, and what subscribers follow take none of the connections of clients.
         let row = try server.run(
             """
             SELECT current_setting('server_version') AS version, pg_is_in_recovery() AS standby,
                 (extract(epoch FROM clock_timestamp()) * 1000000)::BIGINT AS now,
                 (SELECT count(*) FROM pg_stat_activity
-                    WHERE backend_type = 'client backend' OR backend_type IS NULL AND datid IS NOT NULL) AS count,
+                    WHERE backend_type = 'client backend' OR backend_type IS NULL AND datid IS NOT NULL AND usesysid IS NOT NULL
+                        AND pid NOT IN (SELECT pid FROM pg_stat_replication)) AS count,
                 current_setting('max_connections')::BIGINT - current_setting('superuser_reserved_connections')::BIGINT AS max,
                 (SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::BIGINT FROM pg_class
                     WHERE relkind = 'r' AND relnamespace = to_regnamespace(quote_ident(current_schema()))) AS bytes

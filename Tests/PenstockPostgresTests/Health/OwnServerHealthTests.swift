@@ -1,4 +1,5 @@
 import PenstockCore
+import PenstockTestKit
 import Testing
 
 @testable import PenstockPostgres
@@ -93,6 +94,24 @@ struct OwnServerHealthTests {
         let all = try await findings(bounds).map(\.kind)
         #expect(all.contains(.writerHeld) && all.contains(.vacuumHeld))
         withExtendedLifetime((writer, reader)) {}
+    }
+
+    /// A role that does not see of which kind the sessions of others are counts none that takes no connection of clients.
+    @Test func aSubscriberTakesNoConnection() async throws {
+        for statement in [
+            "CREATE ROLE mill LOGIN", "GRANT USAGE ON SCHEMA penstock TO mill",
+            "GRANT SELECT ON ALL TABLES IN SCHEMA penstock TO mill",
+        ] {
+            try await servers.ask(node, statement)
+        }
+        let url = node.address.replacing("//penstock@", with: "//mill@")
+        func count() async throws -> Int? { try await PostgresStore.inspectHealth(url: url).server?.connectionCount }
+        let subscriber = try ServerConnection(ServerAddress(node.address + "&replication=database", access: .readOnly))
+        // Sessions that have ended may be seen for a moment.
+        try await eventually { try await count() == 1 }
+        let other = try ServerConnection(ServerAddress(node.address))
+        try await eventually { try await count() == 2 }
+        withExtendedLifetime((subscriber, other)) {}
     }
 
     /// A logical slot keeps rows of the catalog alone. With an implicit cast the server does not know how a number is joined to a text.
