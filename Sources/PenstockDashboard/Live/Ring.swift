@@ -126,9 +126,9 @@ struct Ring: Sendable {
     }
 
     /// How long ago the moment was that a number says, in seconds, from step to step; 0 where it says none.
-    func ages(_ moment: KeyPath<Sample, UInt32>) -> [Double?] {
+    func ages(_ moment: KeyPath<Sample, Double>) -> [Double?] {
         runs.flatMap { run -> [Double?] in
-            let since = Double(run.sample[keyPath: moment])
+            let since = run.sample[keyPath: moment]
             return (0..<Int64(run.count)).map { index -> Double? in
                 if run.isGap { return nil }
                 return since == 0 ? 0 : max(0, min(run.begin + Double(index * stepSeconds), run.end) - since)

@@ -12,8 +12,8 @@ struct Sample: Equatable, Sendable {
     var waitMedian = Float.nan
     var waitHigh = Float.nan
     /// Since when the oldest ready message is ready, in seconds since 1970; 0: none is. A moment and no age, so that it stays as it is while
-    /// that message waits.
-    var oldest: UInt32 = 0
+    /// that message waits. To the microsecond, as the moment of a look is: whole seconds would be an age that is not there.
+    var oldest = 0.0
 
     init(_ depths: Depths, _ totals: Totals, recent: QueueLatency = QueueLatency(), oldest: Timestamp? = nil) {
         waiting = UInt32(clamping: depths.waiting)
@@ -22,7 +22,7 @@ struct Sample: Equatable, Sendable {
         enqueued = UInt32(truncatingIfNeeded: totals.enqueued)
         done = UInt32(truncatingIfNeeded: totals.done)
         failed = UInt32(truncatingIfNeeded: totals.retried &+ totals.dead &+ totals.reclaimed)
-        if let oldest { self.oldest = UInt32(clamping: max(oldest.microseconds / 1_000_000, 1)) }
+        if let oldest { self.oldest = max(Double(oldest.microseconds) / 1_000_000, 1) }
         guard let waits = Quantiles(recent.wait) else { return }
         waitMedian = Float(waits.median / .milliseconds(1))
         waitHigh = Float(waits.high / .milliseconds(1))

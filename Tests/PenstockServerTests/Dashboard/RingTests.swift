@@ -72,6 +72,17 @@ import Testing
         #expect(ring.ages(\.oldest) == [2, 7, 12, nil, 6, 0])
     }
 
+    /// A message that waits a thousandth of a second is not shown to wait for most of one.
+    @Test func theOldestIsNoOlderThanItIs() {
+        var ring = Ring(stepSeconds: 1, countMax: 6)
+        for (oldest, now) in [(105_000_000, 105_250_000), (106_899_000, 106_900_000)] as [(Int64, Int64)] {
+            let sample = Sample(Depths(), Totals(), oldest: Timestamp(microseconds: oldest))
+            ring.record(sample, at: Timestamp(microseconds: now))
+        }
+        let ages = ring.ages(\.oldest).compactMap(\.self)
+        #expect(ages.map { ($0 * 1000).rounded() } == [250, 1])
+    }
+
     /// Whatever is kept as one, a chart shows each step.
     @Test func aRingIsTheLastStepsWhateverTheyWere() {
         let seed = UInt64.random(in: 0 ... .max)
