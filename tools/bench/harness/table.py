@@ -91,10 +91,12 @@ def describe(data):
             "latencies in us")
 
 
-def as_markdown(data):
+def as_markdown(data, commit):
+    """The table, judged by the bounds of `commit`, which writes it: those of later ones may be others."""
     lines = [
         "# Results", "", "Written by `tools/bench/run --results`; [README.md](README.md) says what each row does.", "",
         describe(data).replace("\n", "  \n"), "", "## What to reach", "",
+        f"The bounds are those of {commit}; those of today are in [harness/targets.py](harness/targets.py).", "",
         "| what | wanted | found | |", "|---|---|---|---|"]
     for target in judged(data["rows"]):
         mark = {True: "reached", False: "**not reached**", None: "not measured"}[target["reached"]]
