@@ -54,7 +54,10 @@ def _ahead_of_each(own, peers, least):
     """So many times the fastest of those that were measured."""
     def judge(rows):
         verdict = _ahead(own, peers)(rows)
-        return verdict and (verdict[0], float(verdict[0].split()[0]) >= least)
+        if verdict is None:
+            return None
+        best = max(_median(rows, id) or 0 for id in peers)
+        return verdict[0], _median(rows, own) >= least * best
     return judge
 
 
