@@ -37,7 +37,8 @@ def shell(place):
 
     def worked(count, trace=None):
         database = queue("shell-work", "--ready", count)
-        seconds = timed([place.penstock, "work", "bench", "--drain", "--concurrency", 4, "--db", database, "--", "true"])
+        seconds = timed([place.penstock, "work", "bench", "--drain", "--concurrency", 4, "--db", database, "--", "true"],
+                        stdout=subprocess.DEVNULL)
         return {"messages": count, "seconds": seconds}
 
     def xargs(count, trace=None):

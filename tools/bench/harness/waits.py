@@ -165,7 +165,7 @@ def idle(place):
             ("idle.all", f"{waiting}: with pages of the program", 0, "VmRSS"),
             ("queues", f"{waiting}, and 1,000 open queues: memory of its own", 1000, "RssAnon")):
         yield Row(f"memory.{name}", "idle", title, resting(queues, kind), READ_ONLY, unit="MB", fixed=1,
-                  lower_is_better=True, quick=True)
+                  runs=1, lower_is_better=True, quick=True)
 
     def memory(count, trace=None):
         database = place.database("memory")
