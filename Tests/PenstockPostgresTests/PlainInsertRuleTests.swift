@@ -224,7 +224,7 @@ struct PlainInsertRuleTests {
         ("due_at", "'9999-12-31'", "due_at cannot be more than ten years ahead"),
         ("expires_at", "'9999-12-31'", "expires_at cannot be more than ten years ahead"),
         (
-            "due_at, expires_at", "'2030-06-01', '2030-06-01'",
+            "due_at, expires_at", "(penstock_now() + 7200000000)::TEXT, (penstock_now() + 3600000000)::TEXT",
             "the message would expire before it is due, and never start"
         ),
         ("unique_key", "''", "unique_key \(key)"), ("unique_key", "repeat('k', 501)", "unique_key \(key)"),

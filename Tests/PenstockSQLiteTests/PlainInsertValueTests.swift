@@ -128,7 +128,7 @@ import Testing
         ("queue, payload, expires_at", "'jobs', 'x', '9999-12-31'", expiresTooLate),
         ("queue, payload, expires_at", "'jobs', 'x', 9223372036854775807", expiresTooLate),
         (
-            "queue, payload, due_at, expires_at", "'jobs', 'x', '2030-06-01', '2030-06-01'",
+            "queue, payload, due_at, expires_at", "'jobs', 'x', date('now', '+2 days'), date('now', '+2 days')",
             "penstock: the message would expire before it is due, and never start"
         ),
         ("queue, payload", "'full', 'x'", full),
