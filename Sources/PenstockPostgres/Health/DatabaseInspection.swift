@@ -62,15 +62,18 @@ struct DatabaseInspection {
     /// Of sessions whose doings the role does not see, nothing is said to be well.
     private func inspectSight(_ server: ServerConnection, _ report: inout HealthReport) throws {
         let row = try server.run(
-            "SELECT pg_has_role('pg_read_all_stats', 'USAGE') AS sees, current_user AS role"
+            """
+            SELECT pg_has_role('pg_read_all_stats', 'USAGE') AS sees, current_user AS role,
+                quote_ident(current_user) AS quoted
+            """
         ).rows[0]
         if try row.bool("sees") == true { return }
-        let role = try row.text("role") ?? ""
+        let (role, quoted) = (try row.text("role") ?? "", try row.text("quoted") ?? "")
         report.unchecked.formUnion([.vacuumHeld, .writerHeld])
         report.add(
             .unseenSessions, .note,
             "The role '\(role)' sees nothing of what the sessions of other roles do, nor how standbys stand, so those were not looked at; "
-                + "`GRANT pg_monitor TO \(role)`, or look as a role that has it.")
+                + "`GRANT pg_monitor TO \(quoted)`, or look as a role that has it.")
     }
 
     private func read(_ server: ServerConnection) throws -> ServerHealth {

@@ -62,25 +62,28 @@ struct StandbyHealthTests {
         while try await !servers.ask(primary, senders).isEmpty { await Task.yield() }
     }
 
-    /// The role of an application sees that a standby is there, and neither how it stands nor what the sessions of others do.
+    /// The role of an application sees that a standby is there, and neither how it stands nor what the sessions of others do. What the
+    /// finding says to run is what helps, whatever the role's name is.
     private func lookAsAnApplication(_ servers: FaultyServers, _ primary: FaultyServers.Node) async throws {
         try await servers.ask(
             primary,
             """
-            CREATE ROLE mill LOGIN; GRANT USAGE ON SCHEMA penstock TO mill;
-            GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA penstock TO mill
+            CREATE ROLE "mill-1" LOGIN; GRANT USAGE ON SCHEMA penstock TO "mill-1";
+            GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA penstock TO "mill-1"
             """)
         let other = try ServerConnection(ServerAddress(primary.address))
-        let url = primary.address.replacing("//penstock@", with: "//mill@")
+        let url = primary.address.replacing("//penstock@", with: "//mill-1@")
         let unseen: Set<HealthFinding.Kind> = [.asynchronousStandby, .vacuumHeld, .writerHeld]
         let found = try await PostgresStore.inspectHealth(url: url)
         #expect(found.findings.map(\.kind) == [.unseenSessions], "\(found.findings.map(\.message))")
         #expect(found.findings.first?.severity == .note)
-        #expect(found.findings.first?.message.contains("`GRANT pg_monitor TO mill`") == true)
+        let grant = "GRANT pg_monitor TO \"mill-1\""
+        #expect(found.findings.first?.message.contains("The role 'mill-1' sees") == true)
+        #expect(found.findings.first?.message.contains("`\(grant)`") == true)
         #expect(found.unchecked.isSuperset(of: unseen))
         // Its own and the other one, whose kind it does not see.
         #expect(found.server?.connectionCount ?? 0 >= 2)
-        try await servers.ask(primary, "GRANT pg_monitor TO mill")
+        try await servers.ask(primary, grant)
         let whole = try await PostgresStore.inspectHealth(url: url)
         #expect(whole.findings.isEmpty, "\(whole.findings.map(\.message))")
         #expect(whole.unchecked.isDisjoint(with: unseen))
