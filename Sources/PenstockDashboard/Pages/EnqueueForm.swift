@@ -29,21 +29,34 @@ enum EnqueueForm {
         return record.headers.values.allSatisfy { PageText.shows($0) && !$0.contains("\n") && $0.trimmed == $0 }
     }
 
-    /// What the fields hold at first for a copy of a message. It has a due time of its own, and no key of a kind that cannot be said.
+    /// What the fields hold at first for a copy of a message, and what it will not have of that. It has a due time of its own.
     static func fields(copying record: MessageRecord) -> Fields {
         let headers = record.headers.sorted { $0.key < $1.key }.map { "\($0.key): \($0.value)" }
         var fields: Fields = [
-            "copied": ["sequence": "\(record.sequence)", "link": Link.message(record.sequence)] as Fields,
             "payload": String(decoding: record.payload ?? [], as: UTF8.self),
             "headers": headers.joined(separator: "\n"), "priority": "\(record.priority)",
             "attempts": "\(record.attemptsMax)",
         ]
-        if let key = record.uniqueKey, record.keyScope ?? .untilEnded == .untilEnded, isOneLine(key),
-            (try? ReservedKeys.refuse(UniqueKey(key))) != nil
-        {
-            fields["key"] = key
+        var lacks: [String] = record.expiresAt == nil ? [] : ["The copy does not expire."]
+        if let key = record.uniqueKey {
+            if record.keyScope ?? .untilEnded == .untilEnded, isOneLine(key),
+                (try? ReservedKeys.refuse(UniqueKey(key))) != nil
+            {
+                fields["key"] = key
+            } else {
+                lacks.append("The copy has no unique key: the form cannot say how this message has its own.")
+            }
         }
-        if let group = record.group, isOneLine(group) { fields["group"] = group }
+        if let group = record.group {
+            if isOneLine(group) {
+                fields["group"] = group
+            } else {
+                lacks.append("The copy is in no group: the form cannot say the group of this message.")
+            }
+        }
+        var copied: Fields = ["sequence": "\(record.sequence)", "link": Link.message(record.sequence)]
+        if !lacks.isEmpty { copied["lacks"] = lacks.joined(separator: " ") }
+        fields["copied"] = copied
         return fields
     }
 
