@@ -62,7 +62,7 @@ struct QueuePages {
                     "waiting": CountText.format(waiting, "message"), "hasWaiting": waiting > 0,
                 ] as Fields
         }
-        let source = try await copied(query, queue, visit)
+        let source = try await copied(query, found, visit)
         if visit.mayAct(.produce, queue), !found.isDeleting {
             fields["produce"] =
                 (source.map { EnqueueForm.fields(copying: $0) } ?? [:])
@@ -74,12 +74,19 @@ struct QueuePages {
 
     /// The message of the queue of which a copy is to be enqueued, once somebody has changed what was wrong with it.
     private func copied(
-        _ query: QueryParameters, _ queue: QueueName, _ visit: Visit
+        _ query: QueryParameters, _ queue: QueueStatus, _ visit: Visit
     ) async throws -> MessageRecord? {
         guard let sequence = try query.sequence("copy") else { return nil }
-        try visit.requireAct(.produce, queue)
+        try visit.requireAct(.produce, queue.name)
+        // The page has no form then, and would say nothing of what was asked for.
+        if queue.isDeleting {
+            throw PenstockError(
+                .queueDeleting,
+                "The queue '\(queue.name)' is being deleted, or copied here and not all of it has come, and takes nothing."
+            )
+        }
         let record = try await visit.site.store.message(sequence)
-        guard record.queue == queue else { throw PenstockError.unknown(sequence) }
+        guard record.queue == queue.name else { throw PenstockError.unknown(sequence) }
         guard EnqueueForm.canSay(record) else {
             throw Problem.invalid(
                 "Message \(sequence) has what the fields of a form cannot say: it is no text, or too long. A program can enqueue a copy."

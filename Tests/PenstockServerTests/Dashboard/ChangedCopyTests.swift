@@ -74,4 +74,27 @@ import Testing
             #expect(try await !server.page("/queues/mail").text.contains(expiry))
         }
     }
+
+    /// A store whose queues are being deleted, and have not gone yet.
+    private struct DeletingStore: ForwardingStore {
+        let base: any MessageStore
+
+        func status(of queue: QueueName?) async throws -> StoreStatus {
+            var status = try await base.status(of: queue)
+            for index in status.queues.indices { status.queues[index].isDeleting = true }
+            return status
+        }
+    }
+
+    /// Its page has no form, and the link to it may stand on a page that was fetched before.
+    @Test func aQueueThatIsBeingDeletedTakesNoCopy() async throws {
+        let base = TestDatabase().open()
+        let queue = try await PenstockStore(base).queue("mail")
+        try await queue.enqueue([NewMessage(payload: [0x61])])
+        try await TestServer.run(store: PenstockStore(DeletingStore(base: base))) { server in
+            #expect(try await server.page("/queues/mail").status == 200)
+            let refused = try await server.page("/queues/mail?copy=1")
+            #expect(refused.status == 409 && refused.text.contains("is being deleted"), "\(refused.status)")
+        }
+    }
 }
