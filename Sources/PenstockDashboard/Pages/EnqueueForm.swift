@@ -24,17 +24,18 @@ enum EnqueueForm {
     /// Whether the fields can say the payload and the headers of a message: nothing of a copy is to differ that nobody has changed.
     static func canSay(_ record: MessageRecord) -> Bool {
         guard let payload = record.payload, payload.count <= PayloadText.textBytesMax,
-            let text = String(validating: payload, as: UTF8.self), PageText.shows(text)
+            let text = String(validating: payload, as: UTF8.self), PageText.shows(text),
+            record.headers.values.allSatisfy(PageText.shows), let read = try? headers(lines(of: record.headers))
         else { return false }
-        return record.headers.values.allSatisfy { PageText.shows($0) && !$0.contains("\n") && $0.trimmed == $0 }
+        // Texts that look the same to people are the same to Swift, and may have other bytes.
+        return read.mapValues { Array($0.utf8) } == record.headers.mapValues { Array($0.utf8) }
     }
 
     /// What the fields hold at first for a copy of a message, and what it will not have of that. It has a due time of its own.
     static func fields(copying record: MessageRecord) -> Fields {
-        let headers = record.headers.sorted { $0.key < $1.key }.map { "\($0.key): \($0.value)" }
         var fields: Fields = [
             "payload": String(decoding: record.payload ?? [], as: UTF8.self),
-            "headers": headers.joined(separator: "\n"), "priority": "\(record.priority)",
+            "headers": lines(of: record.headers), "priority": "\(record.priority)",
             "attempts": "\(record.attemptsMax)",
         ]
         var lacks: [String] = record.expiresAt == nil ? [] : ["The copy does not expire."]
@@ -61,6 +62,10 @@ enum EnqueueForm {
     }
 
     private static func isOneLine(_ text: String) -> Bool { PageText.shows(text) && !text.contains("\n") }
+
+    private static func lines(of headers: [String: String]) -> String {
+        headers.sorted { $0.key < $1.key }.map { "\($0.key): \($0.value)" }.joined(separator: "\n")
+    }
 
     /// Headers, one a line: `name: value`.
     private static func headers(_ text: String) throws(Problem) -> [String: String] {
