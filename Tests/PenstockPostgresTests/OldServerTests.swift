@@ -1,7 +1,6 @@
 import Foundation
 import PenstockCore
 import PenstockProcesses
-import PenstockTestKit
 import Synchronization
 import Testing
 
@@ -23,11 +22,16 @@ import Testing
             + message("Z", Array("I".utf8))
     }
 
-    @Test(arguments: [("9.6.24", 9), ("11.22", 11), ("12.20", 12)])
-    func isRefusedBeforeAnythingIsAskedOfIt(_ version: String, _ release: Int) async throws {
-        // A short path: a socket's has 104 bytes at most, and a temporary folder's may have most of them.
+    /// A folder with a short path: a socket's has 104 bytes at most, and a temporary folder's may have most of them.
+    private static func makeFolder() throws -> String {
         let folder = "/tmp/penstock-old-\(UUID().uuidString.prefix(8))"
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
+        return folder
+    }
+
+    @Test(arguments: [("9.6.24", 9), ("11.22", 11), ("12.20", 12)])
+    func isRefusedBeforeAnythingIsAskedOfIt(_ version: String, _ release: Int) async throws {
+        let folder = try Self.makeFolder()
         defer { try? FileManager.default.removeItem(atPath: folder) }
         let listener = try StreamSocket.listening(at: .path(folder + "/.s.PGSQL.5432"))
         defer { listener.close() }
@@ -52,8 +56,9 @@ import Testing
     /// All that it knows goes with the first thing that it is asked, as each connect at a failover waits for each answer.
     @Test(arguments: [("13.9", [] as [String]), ("16.4", ["idle_session"]), ("17.2", ["idle_session", "transaction"])])
     func isToldOfTheTimeoutsThatItKnows(_ version: String, _ known: [String]) throws {
-        let folder = TemporaryFolder()
-        let listener = try StreamSocket.listening(at: .path(folder.file(".s.PGSQL.5432")))
+        let folder = try Self.makeFolder()
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        let listener = try StreamSocket.listening(at: .path(folder + "/.s.PGSQL.5432"))
         defer { listener.close() }
         let asked = Mutex("")
         Thread.detachNewThread {
@@ -64,7 +69,7 @@ import Testing
             let first = String(decoding: client.read(10_000), as: UTF8.self)
             asked.withLock { $0 = first }
         }
-        let address = try ServerAddress("postgres://mill@/shop?host=\(folder.path)", access: .readOnly)
+        let address = try ServerAddress("postgres://mill@/shop?host=\(folder)", access: .readOnly)
         #expect(throws: ServerError.self) { _ = try Sessions.connect(to: address, busyMax: .seconds(1)) }
         let first = asked.withLock { $0 }
         #expect(first.contains("SET statement_timeout = 0"))
