@@ -42,6 +42,7 @@ final class DeliveryReader<Element: Sendable> {
                     claimed.removeFirst()
                     if let delivery {
                         handedOut += 1
+                        holder.line.handsOut()
                         return delivery
                     }
                 } else {

@@ -59,7 +59,7 @@ final class InFlight: Sendable {
     }
 
     let state = Mutex(State())
-    private let time: any TimeSource
+    let time: any TimeSource
 
     init(time: any TimeSource) {
         self.time = time

@@ -6,7 +6,8 @@ internal import Synchronization
 /// A reader whose loop runs is their carrier: it takes all that wait with its next call, which mostly also claims, so that
 /// both are one transaction. While there is none, or it is away, the first task that comes with a verdict hands it in, and what
 /// comes meanwhile goes together in the next call. So a verdict waits for the store: a call that is under way, and the disk
-/// behind it. While other leases are held it first lets the tasks run that are ready to, as theirs may go with it.
+/// behind it. While other leases are held it first lets the tasks run that are ready to, as theirs may go with it, and a reader that
+/// is handing messages out.
 final class SettleLine: Sendable {
     /// A verdict, and the task that waits for what came of it.
     struct Entry: Sendable {
@@ -56,6 +57,12 @@ final class SettleLine: Sendable {
     private let storage: any MessageStore
     private let inFlight: InFlight
     private let state = Mutex(State())
+    /// How many messages the reader has handed out, if it says so.
+    private let handedOutCount = Atomic(0)
+
+    /// So many times a task that is to hand in looks for one message more that the reader has handed out, and so long in all.
+    private static let looksMax = 4
+    private static let patience = Duration.microseconds(500)
 
     init(_ storage: any MessageStore, _ inFlight: InFlight) {
         self.storage = storage
@@ -69,7 +76,33 @@ final class SettleLine: Sendable {
     func settle(_ settlement: Settlement, inLine: () -> Void = {}) async throws -> SettleResult {
         // What the store would refuse must not come between the verdicts of others.
         try settlement.validate()
-        let turn = await withCheckedContinuation { waiter in
+        var turn = await place(settlement, inLine)
+        // Where no other lease is held nothing can go with the verdict, and it does not wait for tasks that have the threads to
+        // themselves.
+        if case .handsIn = turn, inFlight.holds(moreThan: 1) {
+            await letOthersSettle()
+            // A carrier that has come meanwhile takes it with the others.
+            if state.withLock({ $0.hasCarrier }) {
+                passOn()
+                turn = await place(settlement, inLine)
+            }
+        }
+        switch turn {
+        case .answered(let result):
+            return try result.get()
+        case .handsIn:
+            defer { passOn() }
+            // What waits is the carrier's, should there be one by now.
+            let others = state.withLock { $0.hasCarrier ? [] : $0.take() }
+            let results = await handIn([settlement] + others.map(\.settlement))
+            answer(others, Array(results.dropFirst()))
+            return try results[0].get()
+        }
+    }
+
+    /// Returns when the verdict is answered, or its task is to hand it in.
+    private func place(_ settlement: Settlement, _ inLine: () -> Void) async -> Turn {
+        await withCheckedContinuation { waiter in
             let (way, wakeCarrier) = state.withLock { state -> (Way, (@Sendable () -> Void)?) in
                 if !state.hasCarrier, !state.isHandingIn {
                     state.isHandingIn = true
@@ -87,19 +120,26 @@ final class SettleLine: Sendable {
             case .waits: break
             }
         }
-        switch turn {
-        case .answered(let result):
-            return try result.get()
-        case .handsIn:
-            defer { passOn() }
-            // Other tasks may be about to settle as well. Where no other lease is held none can be, and the verdict does not wait
-            // for tasks that have the threads to themselves.
-            if inFlight.holds(moreThan: 1) { await Task.yield() }
-            // What waits is the carrier's, should there be one by now.
-            let others = state.withLock { $0.hasCarrier ? [] : $0.take() }
-            let results = await handIn([settlement] + others.map(\.settlement))
-            for (entry, result) in zip(others, results.dropFirst()) { entry.answer(result) }
-            return try results[0].get()
+    }
+
+    /// Lets the tasks run that may be about to settle as well: those that are ready to and, while a reader hands messages out, for a moment
+    /// those that it begins, until it comes as the carrier.
+    ///
+    /// The reader's thread has often lost its processor to the one that it woke with the last message, which runs this task.
+    private func letOthersSettle() async {
+        var seen = handedOutCount.load(ordering: .relaxed)
+        await Task.yield()
+        var looksLeft = Self.looksMax
+        var end: BootTime?
+        while looksLeft > 0, !state.withLock({ $0.hasCarrier }) {
+            let count = handedOutCount.load(ordering: .relaxed)
+            looksLeft = count == seen ? looksLeft - 1 : Self.looksMax
+            seen = count
+            let boot = inFlight.time.boot
+            if let end, end.left(at: boot) == nil { return }
+            end = end ?? boot + Self.patience
+            yieldProcessor()
+            await Task.yield()
         }
     }
 
@@ -147,6 +187,9 @@ final class SettleLine: Sendable {
         await handedIn?.waitThoughCancelled()
     }
 
+    /// The reader hands out a message, and goes on with others as long as the program asks for them.
+    func handsOut() { handedOutCount.wrappingAdd(1, ordering: .relaxed) }
+
     var isEmpty: Bool { state.withLock { $0.entries.isEmpty } }
 
     /// Whether a carrier waits to come back. For tests, which go on at this signal.
@@ -165,9 +208,7 @@ final class SettleLine: Sendable {
     /// The store has answered for these.
     func answer(_ entries: [Entry], _ results: [SettleResult]) {
         inFlight.remove(entries.map(\.settlement.lease))
-        for (index, entry) in entries.enumerated() {
-            entry.answer(.success(index < results.count ? results[index] : .leaseLost))
-        }
+        answer(entries, entries.indices.map { .success($0 < results.count ? results[$0] : .leaseLost) })
     }
 
     /// The store did not take these with the rest of a call. They go by themselves, unless it takes nothing at all.
@@ -184,11 +225,17 @@ final class SettleLine: Sendable {
     /// Has the store settle these by themselves, and answers them.
     func handIn(_ entries: [Entry]) async {
         if entries.isEmpty { return }
-        let results = await handIn(entries.map(\.settlement))
-        for (entry, result) in zip(entries, results) { entry.answer(result) }
+        answer(entries, await handIn(entries.map(\.settlement)))
     }
 
     // MARK: -
+
+    /// Many are answered in a task of their own, so that the caller's thread goes on meanwhile. A thread that does nothing else than answer
+    /// is put aside at each answer for the one that it wakes, which has done its part before there is another.
+    private func answer(_ entries: [Entry], _ results: [Result<SettleResult, any Error>]) {
+        let answerAll: @Sendable () -> Void = { for (entry, result) in zip(entries, results) { entry.answer(result) } }
+        if entries.count > 2 { _ = ownTask { answerAll() } } else { answerAll() }
+    }
 
     /// Has the next task hand in what waits, unless a carrier takes it.
     private func passOn(unlessHandingIn: Bool = false) {

@@ -86,6 +86,44 @@ import Testing
         #expect(try await verdict.value == .done)
     }
 
+    /// Counts the calls that are for verdicts alone.
+    private struct HandInStore: ForwardingStore {
+        let base: any MessageStore
+        let handIns = Tally()
+
+        func settle(_ settlements: [Settlement]) async throws -> [SettleResult] {
+            handIns.add()
+            return try await base.settle(settlements)
+        }
+
+        func perform(_ operations: [StoreOperation], flushed: Flushed?) async throws -> Performed {
+            try await base.perform(operations, flushed: flushed)
+        }
+    }
+
+    @Test func theNextClaimOfDeliveriesTakesVerdictsAlong() async throws {
+        let store = HandInStore(base: the.base)
+        var options = PenstockStore.Options()
+        options.time = the.time
+        let queue = try await PenstockStore(store, options: options).queue("q", of: Int.self)
+        for number in 1...9 { try await queue.enqueue(number) }
+        let executor = CountingExecutor()
+        let reader = Task(executorPreference: executor) {
+            var deliveries = queue.deliveries(inFlightMax: 8).makeAsyncIterator()
+            var verdicts: [Task<Void, any Error>] = []
+            for _ in 1...8 {
+                guard let delivery = try await deliveries.next() else { break }
+                verdicts.append(Task(executorPreference: executor) { try await delivery.done() })
+                await Task.yield()
+            }
+            let last = try await deliveries.next()
+            for verdict in verdicts { try await verdict.value }
+            return last?.payload
+        }
+        #expect(try await reader.value == 9)
+        #expect(store.handIns.count == 0)
+    }
+
     /// Two tasks that settle one delivery make room for one message.
     @Test func oneDeliveryMakesRoomForOne() async throws {
         let queue = try await the.queue()

@@ -1,4 +1,3 @@
-import Dispatch
 import PenstockCore
 import PenstockTestKit
 import Synchronization
@@ -177,18 +176,6 @@ import Testing
         #expect(try await waiting.value == .settled(.done))
     }
 
-    /// Runs jobs one after the other, and counts them.
-    private final class CountingExecutor: TaskExecutor {
-        let count = Tally()
-        private let queue = DispatchQueue(label: "jobs")
-
-        func enqueue(_ job: consuming ExecutorJob) {
-            count.add()
-            let job = UnownedJob(job)
-            queue.async { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
-        }
-    }
-
     /// Tasks that never wait may have all threads, and be many: behind them it would come late, or after its lease has ended.
     @Test(arguments: [(1, true), (2, false)])
     func aVerdictThatIsAloneWaitsForNoOtherTask(_ leases: Int, isAtOnce: Bool) async throws {
@@ -203,6 +190,56 @@ import Testing
         #expect((executor.count.count == 1) == isAtOnce)
         store.mayAnswer.open()
         #expect(try await task.value == .settled(.done))
+    }
+
+    /// It comes for more in a moment, and then one call is for all.
+    @Test func verdictsGoWithAReaderThatIsHandingOut() async throws {
+        let executor = CountingExecutor()
+        let reader = Task(executorPreference: executor) { [line] in
+            var verdicts: [Task<SettleResult, any Error>] = []
+            for number in 1...8 {
+                line.handsOut()
+                verdicts.append(
+                    Task(executorPreference: executor) {
+                        try await line.settle(Settlement(Self.lease(number), .done))
+                    })
+                await Task.yield()
+            }
+            line.beginCarrying {}
+            return verdicts
+        }
+        let verdicts = await reader.value
+        try await eventually { line.leases.count == 8 || store.begun.count > 0 }
+        store.mayAnswer.open()
+        #expect(store.batches.withLock { $0 } == [])
+        let entries = line.take()
+        line.answer(entries, entries.map { _ in .settled(.done) })
+        line.endCarrying()
+        for verdict in verdicts { #expect(try await verdict.value == .settled(.done)) }
+    }
+
+    /// Nobody knows when a reader comes that goes on handing out.
+    @Test func aVerdictWaitsForAReaderForAMomentOnly() async throws {
+        let time = ManualTime()
+        let inFlight = InFlight(time: time)
+        inFlight.add((1...2).map(Self.lease), ending: time.boot + .seconds(30))
+        let line = SettleLine(store, inFlight)
+        let executor = CountingExecutor()
+        let reader = Task(executorPreference: executor) { [store] in
+            let verdict = Task(executorPreference: executor) {
+                try await line.settle(Settlement(Self.lease(1), .done))
+            }
+            for _ in 1...100 where store.begun.count == 0 {
+                line.handsOut()
+                time.advance(by: .microseconds(100))
+                await Task.yield()
+            }
+            return (begun: store.begun.count, verdict: verdict)
+        }
+        let (begun, verdict) = await reader.value
+        #expect(begun == 1)
+        store.mayAnswer.open()
+        #expect(try await verdict.value == .settled(.done))
     }
 
     /// A claim that does not go with the verdict must not overtake it.
