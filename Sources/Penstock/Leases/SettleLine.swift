@@ -41,6 +41,8 @@ final class SettleLine: Sendable {
         var wakeCarrier: (@Sendable () -> Void)?
         /// For how many reasons the carrier is away.
         var awayCount = 0
+        /// About how many verdicts went together lately.
+        var usualCount = 0
         /// Whether a task hands verdicts in that is not the carrier.
         var isHandingIn = false
         /// Opens when none does any more.
@@ -50,6 +52,7 @@ final class SettleLine: Sendable {
 
         mutating func take() -> [Entry] {
             defer { entries = [] }
+            usualCount = max(entries.count, usualCount / 2)
             return entries
         }
     }
@@ -60,8 +63,10 @@ final class SettleLine: Sendable {
     /// How many messages the reader has handed out, if it says so.
     private let handedOutCount = Atomic(0)
 
-    /// So many times a task that is to hand in looks for one message more that the reader has handed out, and so long in all.
+    /// So many times a task that lets others run looks in vain whether they have got on, and so long in all.
     private static let looksMax = 4
+    /// Where no more than so many verdicts go together, a call fewer is not worth the looks, which wake threads, nor a task for the answers.
+    private static let fewMax = 4
     private static let patience = Duration.microseconds(500)
 
     init(_ storage: any MessageStore, _ inFlight: InFlight) {
@@ -127,19 +132,24 @@ final class SettleLine: Sendable {
     ///
     /// The reader's thread has often lost its processor to the one that it woke with the last message, which runs this task.
     private func letOthersSettle() async {
-        var seen = handedOutCount.load(ordering: .relaxed)
-        await Task.yield()
+        guard manyGoTogether else { return await Task.yield() }
+        await letOthersRun { state.withLock { $0.hasCarrier } ? nil : handedOutCount.load(ordering: .relaxed) }
+    }
+
+    private var manyGoTogether: Bool { state.withLock { $0.usualCount > Self.fewMax } }
+
+    /// - Parameter progress: how far they have come; `nil`: there is nothing to wait for any more.
+    private func letOthersRun(_ progress: () -> Int?) async {
+        guard var seen = progress() else { return }
         var looksLeft = Self.looksMax
-        var end: BootTime?
-        while looksLeft > 0, !state.withLock({ $0.hasCarrier }) {
-            let count = handedOutCount.load(ordering: .relaxed)
-            looksLeft = count == seen ? looksLeft - 1 : Self.looksMax
-            seen = count
-            let boot = inFlight.time.boot
-            if let end, end.left(at: boot) == nil { return }
-            end = end ?? boot + Self.patience
+        let end = inFlight.time.boot + Self.patience
+        while looksLeft > 0 {
             yieldProcessor()
             await Task.yield()
+            guard let now = progress() else { return }
+            looksLeft = now == seen ? looksLeft - 1 : Self.looksMax
+            seen = now
+            if end.left(at: inFlight.time.boot) == nil { return }
         }
     }
 
@@ -200,7 +210,7 @@ final class SettleLine: Sendable {
 
     /// What waits, and is about to be settled. The caller answers each of them.
     func take() -> [Entry] {
-        let entries = state.withLock { $0.take() }
+        let entries = state.withLock { $0.entries.isEmpty ? [] : $0.take() }
         inFlight.beginSettling(entries.map(\.settlement.lease))
         return entries
     }
@@ -234,7 +244,7 @@ final class SettleLine: Sendable {
     /// is put aside at each answer for the one that it wakes, which has done its part before there is another.
     private func answer(_ entries: [Entry], _ results: [Result<SettleResult, any Error>]) {
         let answerAll: @Sendable () -> Void = { for (entry, result) in zip(entries, results) { entry.answer(result) } }
-        if entries.count > 2 { _ = ownTask { answerAll() } } else { answerAll() }
+        if entries.count > Self.fewMax { _ = ownTask { answerAll() } } else { answerAll() }
     }
 
     /// Has the next task hand in what waits, unless a carrier takes it.

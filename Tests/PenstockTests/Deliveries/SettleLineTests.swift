@@ -194,6 +194,7 @@ import Testing
 
     /// It comes for more in a moment, and then one call is for all.
     @Test func verdictsGoWithAReaderThatIsHandingOut() async throws {
+        try await line.manyWentTogether()
         let executor = CountingExecutor()
         let reader = Task(executorPreference: executor) { [line] in
             var verdicts: [Task<SettleResult, any Error>] = []
@@ -224,6 +225,7 @@ import Testing
         let inFlight = InFlight(time: time)
         inFlight.add((1...2).map(Self.lease), ending: time.boot + .seconds(30))
         let line = SettleLine(store, inFlight)
+        try await line.manyWentTogether()
         let executor = CountingExecutor()
         let reader = Task(executorPreference: executor) { [store] in
             let verdict = Task(executorPreference: executor) {
@@ -232,6 +234,25 @@ import Testing
             for _ in 1...100 where store.begun.count == 0 {
                 line.handsOut()
                 time.advance(by: .microseconds(100))
+                await Task.yield()
+            }
+            return (begun: store.begun.count, verdict: verdict)
+        }
+        let (begun, verdict) = await reader.value
+        #expect(begun == 1)
+        store.mayAnswer.open()
+        #expect(try await verdict.value == .settled(.done))
+    }
+
+    /// Nothing is gained by that where the program settles one message after the other.
+    @Test func aVerdictWaitsForNoReaderWhereVerdictsGoAlone() async throws {
+        let executor = CountingExecutor()
+        let reader = Task(executorPreference: executor) { [line, store] in
+            let verdict = Task(executorPreference: executor) {
+                try await line.settle(Settlement(Self.lease(1), .done))
+            }
+            for _ in 1...2 {
+                line.handsOut()
                 await Task.yield()
             }
             return (begun: store.begun.count, verdict: verdict)
