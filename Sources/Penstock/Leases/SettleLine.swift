@@ -161,6 +161,15 @@ final class SettleLine: Sendable {
         state.withLock { $0.wakeCarrier = wake }
     }
 
+    /// The carrier is about to make a call: tasks that are about to settle do so first, for a moment.
+    func gather() async {
+        guard manyGoTogether else { return }
+        await letOthersRun {
+            let count = state.withLock { $0.entries.count }
+            return inFlight.holds(moreThan: count) ? count : nil
+        }
+    }
+
     /// The carrier takes nothing any more.
     func endCarrying() {
         state.withLock { $0.wakeCarrier = nil }

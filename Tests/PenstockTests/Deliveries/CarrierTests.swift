@@ -132,6 +132,59 @@ import Testing
         #expect(store.handIns.count == handInsBefore)
     }
 
+    private static func lease(_ number: Int) -> Lease {
+        Lease(sequence: SequenceNumber(Int64(number)), token: LeaseToken(rawValue: Int64(number)))
+    }
+
+    /// A line in which so many leases are held, and whose carrier makes no call.
+    private func line(holding count: Int) async throws -> SettleLine {
+        let inFlight = InFlight(time: the.time)
+        inFlight.add((1...count).map(Self.lease), ending: the.time.boot + .seconds(30))
+        let line = SettleLine(the.base, inFlight)
+        try await line.manyWentTogether()
+        line.beginCarrying {}
+        return line
+    }
+
+    /// What is about to be settled goes with the carrier's next call.
+    @Test func tasksSettleBeforeTheCarrierMakesItsCall() async throws {
+        let line = try await line(holding: 9)
+        let executor = CountingExecutor()
+        let carrier = Task(executorPreference: executor) {
+            for number in 1...8 {
+                _ = Task(executorPreference: executor) {
+                    for _ in 1...2 { await Task.yield() }
+                    return try await line.settle(Settlement(Self.lease(number), .done))
+                }
+            }
+            await line.gather()
+            return line.leases.count
+        }
+        #expect(await carrier.value == 8)
+        line.endCarrying()
+    }
+
+    @Test func theCarrierLetsTasksSettleForAMomentOnly() async throws {
+        let line = try await line(holding: 100)
+        let executor = CountingExecutor()
+        let carrier = Task(executorPreference: executor) { [time = the.time] in
+            _ = Task(executorPreference: executor) {
+                for number in 1...99 {
+                    _ = Task(executorPreference: executor) {
+                        try await line.settle(Settlement(Self.lease(number), .done))
+                    }
+                    time.advance(by: .microseconds(100))
+                    await Task.yield()
+                }
+            }
+            await line.gather()
+            return line.leases.count
+        }
+        let count = await carrier.value
+        #expect((1...20).contains(count))
+        line.endCarrying()
+    }
+
     /// Two tasks that settle one delivery make room for one message.
     @Test func oneDeliveryMakesRoomForOne() async throws {
         let queue = try await the.queue()

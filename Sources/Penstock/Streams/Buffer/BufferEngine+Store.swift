@@ -36,6 +36,7 @@ extension BufferEngine {
                 case .perform(let steps):
                     try await perform(steps, &claimLoop)
                     await forgetEnded()
+                    await holder.line.gather()
                 case .rest where hasVerdicts, .count where hasVerdicts: await claimLoop.settle()
                 case .recount: try await recount()
                 case .count: try await count(&claimLoop, &departedCount)
@@ -239,7 +240,10 @@ extension BufferEngine {
         try await holder.line.whileAway { try await handOut(&left) }
     }
 
+    /// Code of the program is given one after the other; a consumer that waits is woken once for all.
     private func handOut(_ left: inout ArraySlice<ClaimedMessage>) async throws {
+        var opened: [Delivery<Element>] = []
+        defer { give(opened) }
         while let message = left.first {
             guard holder.inFlight.lives(message.lease) else {
                 // Downstream took its time with those before: another reader may have these by now.
@@ -254,8 +258,16 @@ extension BufferEngine {
                 perform { $0.unopened() }
                 continue
             }
-            if !outlets.give(delivery) { refuse([delivery.lease]) }
+            opened.append(delivery)
+            if outlets.givesToCode {
+                give(opened)
+                opened = []
+            }
         }
+    }
+
+    private func give(_ deliveries: [Delivery<Element>]) {
+        if !deliveries.isEmpty, !outlets.give(deliveries) { refuse(deliveries.map(\.lease)) }
     }
 
     private func refuse(_ leases: [Lease]) {

@@ -45,10 +45,10 @@ package final class BufferEngine<Element: Sendable>: Sendable {
     @usableFromInline package struct Outlets: Sendable {
         /// Asks upstream for so many values more; `Int.max`: without limit. Never before ``opened``.
         package var ask: @Sendable (Int) -> Void
-        /// Gives a delivery to downstream, which has asked for it. Returns whether it was taken; one that was not goes
+        /// Gives deliveries to downstream, which has asked for them. Returns whether they were taken; what was not goes
         /// back in line at the end.
-        package var give: @Sendable (Delivery<Element>) -> Bool
-        /// Whether ``give`` runs code of the program.
+        package var give: @Sendable ([Delivery<Element>]) -> Bool
+        /// Whether ``give`` runs code of the program, and is given one at a time.
         package var givesToCode: Bool
         package var cancelUpstream: @Sendable () -> Void
         /// The queue is ready, and from now on upstream is asked at once.
@@ -57,7 +57,7 @@ package final class BufferEngine<Element: Sendable>: Sendable {
         /// Makes outlets.
         @usableFromInline package init(
             ask: @escaping @Sendable (Int) -> Void,
-            give: @escaping @Sendable (Delivery<Element>) -> Bool,
+            give: @escaping @Sendable ([Delivery<Element>]) -> Bool,
             givesToCode: Bool = false,
             cancelUpstream: @escaping @Sendable () -> Void,
             opened: @escaping @Sendable () -> Void = {}
@@ -117,6 +117,9 @@ package final class BufferEngine<Element: Sendable>: Sendable {
     @usableFromInline package func whenWanted(_ puller: @escaping Puller) {
         perform { $0.pullerAsks(puller) }
     }
+
+    /// Whether upstream owes a value and there is room for it: then ``whenWanted(_:)`` would call at once.
+    @usableFromInline package var isWanted: Bool { state.withLock { $0.machine.isWanted } }
 
     /// Upstream gave a value. Of several threads that each give some, each keeps its own order.
     @usableFromInline package func arrived(_ element: Element) {

@@ -62,16 +62,18 @@ final class DeliveryOutlet<Element: Sendable>: Sendable {
         return (mustStart, count)
     }
 
-    @inlinable func give(_ delivery: Delivery<Element>) -> Bool {
+    /// Gives what the consumer has asked for, one at least, and wakes it once.
+    @inlinable func give(_ deliveries: [Delivery<Element>]) -> Bool {
         let (isTaken, consumer) = state.withLock { state -> (Bool, Consumer?) in
             guard state.phase.isRunning else { return (false, nil) }
-            precondition(state.demand > 0, "A delivery was given that the consumer had not asked for.")
-            if state.demand < .max { state.demand -= 1 }
+            precondition(
+                state.demand >= deliveries.count, "A delivery was given that the consumer had not asked for.")
+            if state.demand < .max { state.demand -= deliveries.count }
             let consumer = state.consumer.take()
-            if consumer == nil { state.given.append(delivery) }
+            state.given.append(contentsOf: deliveries.dropFirst(consumer == nil ? 0 : 1))
             return (true, consumer)
         }
-        consumer?.resume(returning: .success(delivery))
+        consumer?.resume(returning: .success(deliveries[0]))
         return isTaken
     }
 

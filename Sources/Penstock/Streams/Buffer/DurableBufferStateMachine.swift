@@ -212,8 +212,13 @@ struct DurableBufferStateMachine<Value: Sendable, Puller: Sendable>: Sendable {
         return [ask] + letPullerGoOn()
     }
 
+    /// Whether a puller that comes goes on at once.
+    var isWanted: Bool { owed > 0 && mayStage }
+
+    private var mayStage: Bool { phase == .running && !operations.isFull && !mayOverflow }
+
     mutating func letPullerGoOn() -> [Action] {
-        guard phase == .running, !operations.isFull, !mayOverflow else { return [] }
+        guard mayStage else { return [] }
         let goOns = letStagersGoOn()
         guard owed > 0, let puller = puller.take() else { return goOns }
         return goOns + [.goOn(puller)]

@@ -77,7 +77,8 @@ final class DurableBufferStorage<Base: AsyncSequence & Sendable>: StreamStorage 
 
     /// Suspends while the buffer is paused. Returns whether to go on.
     @inlinable func isWanted() async -> Bool {
-        await withCheckedContinuation { continuation in
+        if engine.isWanted { return true }
+        return await withCheckedContinuation { continuation in
             engine.whenWanted { continuation.resume(returning: $0) }
         }
     }

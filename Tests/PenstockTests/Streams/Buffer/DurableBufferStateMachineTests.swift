@@ -104,7 +104,9 @@ import Testing
     @Test(arguments: State.allCases, Input.allCases)
     func everyStateKnowsEveryInput(state: State, input: Input) throws {
         var machine = Self.machine(in: state)
+        let isWanted = machine.isWanted
         let actions = Self.apply(input, to: &machine)
+        if input == .pull { #expect(actions.map(\.text).contains("goOn") == isWanted) }
         let found = (["\(machine.phase):"] + actions.map(\.text)).joined(separator: " ")
         #expect(found == (try #require(Self.table[state]?[input])))
     }
