@@ -36,7 +36,7 @@ final class DurableBufferConduit<Element: Sendable>: Subscription, @unchecked Se
             queue: queue, options: options,
             outlets: .init(
                 ask: { relay.target?.ask($0) },
-                give: { relay.target?.give($0) ?? false }, givesToCode: true,
+                give: { deliveries in deliveries.allSatisfy { relay.target?.give($0) ?? false } }, givesToCode: true,
                 cancelUpstream: { relay.target?.cancelUpstream() },
                 opened: { relay.target?.open() }))
         relay.target = self

@@ -24,8 +24,8 @@ import Testing
                     }
                     for value in 1...5 { engine.arrived(value) }
                 },
-                give: { delivery in
-                    given.withLock { $0.append(delivery.payload) }
+                give: { deliveries in
+                    given.withLock { $0 += deliveries.map(\.payload) }
                     return true
                 },
                 cancelUpstream: {}))
@@ -112,8 +112,8 @@ import Testing
                         engine.withLock { $0 }?.arrived(value)
                     }
                 },
-                give: { _ in
-                    given.withLock { $0 += 1 }
+                give: { deliveries in
+                    given.withLock { $0 += deliveries.count }
                     return true
                 },
                 cancelUpstream: {}))
