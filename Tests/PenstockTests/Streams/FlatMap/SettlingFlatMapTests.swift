@@ -203,7 +203,9 @@ import Testing
             begun.add()
             return AtOnce([value])
         }
-        let consumer = Task { await Streaming.read(stream) }
+        // One job after the other: the stream has begun, and can be cancelled, before its first task reads anything.
+        let executor = CountingExecutor()
+        let consumer = Task(executorPreference: executor) { await Streaming.read(stream) }
         cancel.set { consumer.cancel() }
         came.yield(Parting(base: base, cancel: cancel))
         #expect(await consumer.value.values == [])
