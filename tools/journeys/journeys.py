@@ -214,6 +214,7 @@ def a_message_is_enqueued_by_hand(bin_path):
         page.get(f"{place.url}/queues")
         one(page, "input[name=name]").send_keys("letters", Keys.ENTER)
         until("the queue is there", lambda: "is there" in text(page, ".said"))
+        settle(page)
         one(page, "textarea[name=payload]").send_keys("{\"to\": \"<b>you</b>\", \"n\": 1.50}")
         press(page, "Enqueue")
         until("the message is shown", lambda: text(page, "h1").startswith("Message "))
