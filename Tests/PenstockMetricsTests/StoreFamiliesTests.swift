@@ -43,7 +43,7 @@ import Testing
         #expect(lines(status).contains("penstock_store_moved 1"))
     }
 
-    /// An alert on too few workers is of no use that counts those who died.
+    /// An operator is alerted of too few workers: a process that died must not count as one.
     @Test func deadWorkersAreNoWorkers() {
         let workers = [true, false, false].map { isAlive in
             WorkerRecord(
