@@ -78,8 +78,6 @@ final class HandlerSlots: Sendable {
         /// Whether more than half of what is claimed ahead waits for a place. Handlers then go on for a while by
         /// themselves, and what they finish goes together with the next claim.
         var isStocked: Bool { waiting.count > ahead.count / 2 }
-
-        mutating func next() -> Claimed? { waiting.popFirst()?.claimed }
     }
 
     private let concurrency: Int
@@ -98,7 +96,7 @@ final class HandlerSlots: Sendable {
             let end = now + state.ahead.patience
             for claimed in claimed { state.waiting.append(Waiting(claimed: claimed, end: end)) }
             var begun: [Claimed] = []
-            while state.busyCount < concurrency, let next = state.next() {
+            while state.busyCount < concurrency, let next = state.waiting.popFirst()?.claimed {
                 begun.append(next)
                 state.busyCount += 1
             }
@@ -127,7 +125,7 @@ final class HandlerSlots: Sendable {
         let (next, waiter) = state.withLock { state in
             if let work { state.ahead.record(work) }
             if let finished { state.finished.append(finished) }
-            let next = state.next()
+            let next = state.waiting.popFirst()?.claimed
             if next == nil { state.busyCount -= 1 }
             return (next, state.isStocked ? nil : state.touch())
         }
