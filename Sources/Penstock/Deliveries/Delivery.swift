@@ -33,18 +33,16 @@ public struct Delivery<Element: Sendable>: Sendable {
     let holder: LeaseHolder
     let journal: StepJournal
 
-    init(_ message: ClaimedMessage, payload: Element, holder: LeaseHolder) {
+    /// - Parameter journal: that of the delivery that this one is made of; `nil`: it begins here.
+    init(_ message: ClaimedMessage, payload: Element, holder: LeaseHolder, journal: StepJournal? = nil) {
         var claimed = message
         claimed.payload = []
-        self.init(claimed, payload, holder, StepJournal(message.lease, holder))
+        (self.claimed, self.payload, self.holder) = (claimed, payload, holder)
+        self.journal = journal ?? StepJournal(message.lease, holder)
     }
 
     func with<Other: Sendable>(payload: Other) -> Delivery<Other> {
-        Delivery<Other>(claimed, payload, holder, journal)
-    }
-
-    private init(_ claimed: ClaimedMessage, _ payload: Element, _ holder: LeaseHolder, _ journal: StepJournal) {
-        (self.claimed, self.payload, self.holder, self.journal) = (claimed, payload, holder, journal)
+        Delivery<Other>(claimed, payload: payload, holder: holder, journal: journal)
     }
 
     var lease: Lease { claimed.lease }
