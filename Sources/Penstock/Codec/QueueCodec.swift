@@ -16,11 +16,6 @@ final class QueueCodec<Element: Sendable>: Sendable {
         return NewMessage(payload: payload, headers: header.map { [CodecChain.header: $0] } ?? [:])
     }
 
-    /// The element that a message with that payload and these headers carries.
-    func decode(_ payload: [UInt8], _ headers: [String: String]) throws -> Element {
-        try elements.decode(chain.decode(payload, headers))
-    }
-
     /// The element that a message in a log carries.
     func decode(
         _ payload: [UInt8], _ headers: [String: String], of message: SequenceNumber

@@ -135,7 +135,8 @@ extension Queue {
     /// - Throws: what the codec throws, after telling of it. The caller makes the message a dead letter.
     func decoded(_ message: ClaimedMessage, by holder: LeaseHolder) throws -> Delivery<Element> {
         do {
-            return Delivery(message, payload: try codec.decode(message.payload, message.headers), holder: holder)
+            let payload = try codec.elements.decode(codec.chain.decode(message.payload, message.headers))
+            return Delivery(message, payload: payload, holder: holder)
         } catch {
             log(error, of: message, by: holder)
             throw error
