@@ -113,7 +113,7 @@ struct Command: Sendable {
                 try await withThrowingTaskGroup(of: Void.self) { tasks in
                     let (begun, begin) = AsyncStream.makeStream(of: Never.self)
                     tasks.addTask { await carryOut(stop, in: group) }
-                    tasks.addTask { await makeAfterTimeout(stop, from: begun) }
+                    if let timeout { tasks.addTask { await make(stop, after: timeout, from: begun) } }
                     defer { tasks.cancelAll() }
                     return try await spawn(payload, variables, in: group, begin, stop, passError)
                 }
@@ -225,9 +225,9 @@ struct Command: Sendable {
     }
 
     /// Its time begins when it has been started, and ends with the task.
-    private func makeAfterTimeout(_ stop: StopRequest, from begun: AsyncStream<Never>) async {
+    private func make(_ stop: StopRequest, after timeout: Duration, from begun: AsyncStream<Never>) async {
         for await _ in begun {}
-        guard let timeout, (try? await clock.sleep(for: timeout)) != nil else { return }
+        guard (try? await clock.sleep(for: timeout)) != nil else { return }
         stop.make(.timeout)
     }
 

@@ -87,9 +87,10 @@ struct SurroundingsTests {
         let tool = try await Tool.withQueue()
         try await tool.succeed(["enqueue", "q", "x"])
         let script =
-            #"ODD=$(printf 'a\377b') EMPTY= "$0" work q --max 1 -- sh -c 'printf "%s|%s|%s" "$ODD" "${EMPTY-unset}" "$PENSTOCK_SEQUENCE"'"#
+            #"ODD=$(printf 'a\377b') EMPTY= PENSTOCK_SEQUENCE=9 "$0" work q --max 1 -- sh -c "#
+            + #"'printf "%s|%s|%s" "$ODD" "${EMPTY-unset}" "$(env | grep ^PENSTOCK_SEQUENCE)"'"#
         let found = try await tool.run(script: script)
-        #expect(found.bytes == [0x61, 0xFF, 0x62] + Array("||1".utf8))
+        #expect(found.bytes == [0x61, 0xFF, 0x62] + Array("||PENSTOCK_SEQUENCE=1".utf8))
     }
 
     /// Such a name is none that a shell could set.
