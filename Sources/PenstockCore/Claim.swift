@@ -97,6 +97,8 @@ public struct Claim: Sendable {
     /// Whether groups or limits say how many messages may be leased: one that is claimed ahead of need keeps another worker from
     /// working.
     package var isLimited = false
+    /// The rows that were set aside on the way. A store at a server does not say so.
+    package var setAside: [SetAsideRow] = []
 
     /// Makes a claim's answer.
     public init(messages: [ClaimedMessage], nextDue: Timestamp?) {
@@ -124,5 +126,20 @@ public struct Claim: Sendable {
     /// headers are many bytes.
     package func isAll(of limit: Int) -> Bool {
         messages.count < limit && messages.reduce(0) { $0 + $1.bytes } <= Limits.batchBytesMax
+    }
+}
+
+/// A row that contradicted the rest of the store and was set aside, so that its message is no longer where the row had it.
+package struct SetAsideRow: Sendable {
+    package let sequence: SequenceNumber
+    /// The queue that the row named; `nil`: there is no such queue.
+    package let queue: QueueName?
+    /// Why, for people.
+    package let reason: String
+
+    package init(sequence: SequenceNumber, queue: QueueName?, reason: String) {
+        self.sequence = sequence
+        self.queue = queue
+        self.reason = reason
     }
 }

@@ -91,6 +91,7 @@ import Testing
         }
         #expect(results == [.settled(.done)])
         #expect(sequences(claim.messages) == [5])
+        #expect(claim.setAside.map(\.sequence.rawValue) == [2, 3, 4])
         try await store.close()
     }
 

@@ -245,7 +245,10 @@ private struct Step: Sendable {
             return .settled(try Settling.perform(settlements, in: transaction))
         case .claim(let request):
             let limit = isLeft ? 0 : request.limit
-            return .claimed(try Claiming.perform(request, limit: limit, worker: worker, in: transaction))
+            let setAsideBefore = transaction.setAside.count
+            var claim = try Claiming.perform(request, limit: limit, worker: worker, in: transaction)
+            claim.setAside = Array(transaction.setAside.dropFirst(setAsideBefore))
+            return .claimed(claim)
         }
     }
 

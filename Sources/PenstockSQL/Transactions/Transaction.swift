@@ -21,6 +21,8 @@ package final class Transaction {
     /// What a lease was left in whose verdict reached the store by another way than its worker; `nil`: there is no other way. The last
     /// question about a lease is its worker's own verdict.
     package var settledBefore: ((_ lease: Lease, _ isLast: Bool) throws -> SettleResult?)?
+    /// The rows that were set aside.
+    private(set) var setAside: [SetAsideRow] = []
     /// Queues that somebody may be waiting for, beside what their accounts say.
     private var rungApart: [QueueName: Ring] = [:]
 
@@ -132,6 +134,9 @@ package final class Transaction {
         mustFlush = true
     }
 
+    /// Notes a row that was set aside.
+    func noteSetAside(_ row: SetAsideRow) { setAside.append(row) }
+
     /// Runs `action` once this is committed, and not otherwise.
     package func onCommit(_ action: @escaping () -> Void) {
         afterCommit.append(action)
@@ -143,6 +148,7 @@ package final class Transaction {
         let changes = accounts.mapValues { ($0.change, $0.ring) }
         let rungBefore = rungApart
         let cascadeBefore = cascade
+        let setAsideBefore = setAside
         try connection.run(Self.savepoint)
         do {
             let value = try body()
@@ -156,6 +162,7 @@ package final class Transaction {
             rungApart = rungBefore
             hasRebasedRemoteWorkers = false
             cascade = cascade.undone(to: cascadeBefore)
+            setAside = setAsideBefore
             throw error
         }
     }

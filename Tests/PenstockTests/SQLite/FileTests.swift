@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+import Logging
 import Penstock
 import PenstockCore
 import PenstockMigrations
@@ -55,6 +56,25 @@ import Testing
         _ = try await store.storage.claim(ClaimRequest(queue: queue.name, limit: 1, lease: .seconds(30)))
         let workers = try await store.storage.status(of: nil).workers
         #expect(workers.map(\.name) == ["mill"] && workers.map(\.startedAt) == [time.now])
+        try await store.close()
+    }
+
+    /// A row that was made wrong by hand costs its message. The log is where people look, and not at what the doctor says.
+    @Test func aWorkerTellsOfTheRowThatItSetsAside() async throws {
+        let log = TestLog(from: .warning)
+        let pool = try DatabasePool(path: folder.file("test.db"))
+        let store = try await PenstockStore.open(pool, options: .init(logger: log.logger))
+        let queue = try await store.queue("q", of: Int.self)
+        for number in 1...3 { try await queue.enqueue(number) }
+        try await pool.write { try $0.execute(sql: "DELETE FROM penstock_log WHERE sequence = 2") }
+        try await Worker(queue, options: .init(drain: true)) { _ in }.run()
+        #expect(
+            log.linesWithMetadata == [
+                "row set aside, as it contradicts the rest of the store; `penstock doctor` says more queue=q "
+                    + "reason=The message is in line and not in the log, or there with another queue, priority or turn. "
+                    + "sequence=2"
+            ])
+        #expect(try await queue.status().totals.done == 2)
         try await store.close()
     }
 
