@@ -48,4 +48,55 @@ import Testing
             failure?.message.hasSuffix(
                 "Neither it nor a later line is enqueued. The 2 lines before it are enqueued and stay.") == true)
     }
+
+    private func standing(_ numbers: [Int]) -> LinesStanding {
+        let standing = LinesStanding(answerTime: .zero)
+        standing.begin(numbers.map { Line(number: $0, bytes: []) })
+        return standing
+    }
+
+    @Test func aSignalIsToldOfWhatTheStoreHasAnsweredFor() throws {
+        let one = standing([1, 2, 3])
+        try one.offer()
+        one.accept(1)
+        #expect(one.end() == "Stopped by a signal: the first line is enqueued and stays, and no later one is.")
+        #expect(throws: CancellationError.self) { try one.offer() }
+        let none = standing([1])
+        try none.offer()
+        none.refuse()
+        #expect(none.end() == "Stopped by a signal: no line is enqueued.")
+        let sparse = standing([2, 5, 6])
+        try sparse.offer()
+        sparse.accept(2)
+        #expect(
+            sparse.end()
+                == "Stopped by a signal: of the first 5 lines 2, all but the empty ones, are enqueued and stay, and no later "
+                + "one is.")
+    }
+
+    /// The store has them in hand, and does not answer in time.
+    @Test func aSignalIsToldOfWhatNobodyKnows() throws {
+        let first = standing([1, 2, 3])
+        try first.offer()
+        #expect(
+            first.end()
+                == "Stopped by a signal: nobody knows whether lines 1 to 3 are enqueued, and no later one is.")
+        let later = standing([1, 2, 3])
+        try later.offer()
+        later.accept(2)
+        try later.offer()
+        #expect(
+            later.end()
+                == "Stopped by a signal: the first 2 lines are enqueued and stay; nobody knows whether line 3 is, and no "
+                + "later one is.")
+    }
+
+    /// What it says itself is not said twice.
+    @Test func aSignalAtACommandThatIsThroughHasNothingToSay() throws {
+        let done = standing([1])
+        try done.offer()
+        done.accept(1)
+        done.finish()
+        #expect(done.end() == nil)
+    }
 }

@@ -117,14 +117,17 @@ extension Queue where Element == [UInt8] {
         try await accept(try coded(messages), durability, timeout)
     }
 
-    /// The same for somebody who may lose the right to it while he waits for room.
+    /// The same for somebody who may lose the right to it while he waits for room, or follows how far it has come.
     ///
-    /// - Parameter mayOffer: asked before each offer; what it throws ends the call. What went in before stays.
+    /// - Parameters:
+    ///   - mayOffer: asked before each offer; what it throws ends the call. What went in before stays.
+    ///   - accepted: told after each offer what went in by it. It is not told of one that fails.
     @discardableResult
     package func enqueue(
-        _ messages: [NewMessage], asking mayOffer: @Sendable () throws -> Void
+        _ messages: [NewMessage], durability: Durability? = nil, timeout: Duration? = nil,
+        asking mayOffer: @Sendable () throws -> Void, telling accepted: @Sendable ([Receipt]) -> Void = { _ in }
     ) async throws -> [Receipt] {
-        try await accept(try coded(messages), nil, nil, asking: mayOffer)
+        try await accept(try coded(messages), durability, timeout, asking: mayOffer, telling: accepted)
     }
 
     private func coded(_ messages: [NewMessage]) throws -> [NewMessage] {
@@ -159,16 +162,20 @@ extension Queue {
     /// A queue that is not full costs one call of the store, whatever its policy.
     private func accept(
         _ messages: [NewMessage], _ durability: Durability?, _ timeout: Duration?,
-        asking mayOffer: @Sendable () throws -> Void = {}
+        asking mayOffer: @Sendable () throws -> Void = {}, telling accepted: @Sendable ([Receipt]) -> Void = { _ in }
     ) async throws -> [Receipt] {
         if messages.isEmpty { return [] }
-        guard let tracing = handle.tracing else { return try await putInLine(messages, durability, timeout, mayOffer) }
-        return try await tracing.send(messages, to: name) { try await putInLine($0, durability, timeout, mayOffer) }
+        guard let tracing = handle.tracing else {
+            return try await putInLine(messages, durability, timeout, mayOffer, accepted)
+        }
+        return try await tracing.send(messages, to: name) {
+            try await putInLine($0, durability, timeout, mayOffer, accepted)
+        }
     }
 
     private func putInLine(
         _ messages: [NewMessage], _ durability: Durability?, _ timeout: Duration?,
-        _ mayOffer: @Sendable () throws -> Void
+        _ mayOffer: @Sendable () throws -> Void, _ accepted: @Sendable ([Receipt]) -> Void
     ) async throws -> [Receipt] {
         let deadline = timeout.map { handle.time.boot + $0 }
         let durability = durability ?? handle.durability
@@ -176,7 +183,7 @@ extension Queue {
         // A producer that comes while others wait may not overtake them.
         if handle.lines.count(for: name) == 0 {
             try mayOffer()
-            receipts = try await offer(messages, durability)
+            receipts = try await offer(messages, durability, accepted)
             if receipts.count == messages.count { return receipts }
         }
         let place = handle.lines.join(name)
@@ -187,7 +194,7 @@ extension Queue {
                 // The token comes before the offer: a ring in between is not lost.
                 let token = storage.changes.token(for: name)
                 try mayOffer()
-                receipts += try await offer(Array(messages.dropFirst(receipts.count)), durability)
+                receipts += try await offer(Array(messages.dropFirst(receipts.count)), durability, accepted)
                 if receipts.count == messages.count { return receipts }
                 try await within(deadline, handle.time) { try await handle.waitForRoom(in: name, after: token) }
             }
@@ -204,10 +211,12 @@ extension Queue {
             throw error
         }
     }
-
-    private func offer(_ messages: [NewMessage], _ durability: Durability) async throws -> [Receipt] {
+    private func offer(
+        _ messages: [NewMessage], _ durability: Durability, _ accepted: @Sendable ([Receipt]) -> Void
+    ) async throws -> [Receipt] {
         let receipts = try await storage.enqueue(messages, to: name, durability: durability)
         metrics.record(receipts, of: messages)
+        accepted(receipts)
         return receipts
     }
 }

@@ -1,5 +1,3 @@
-import Dispatch
-
 /// Why a worker should stop, as reasons come up.
 enum StopReason: Sendable {
     /// SIGTERM or SIGINT.
@@ -18,17 +16,7 @@ struct StopReasons: Sendable {
     init() {
         let (all, adding) = AsyncStream.makeStream(of: StopReason.self)
         (self.all, self.adding) = (all, adding)
-        let queue = DispatchQueue(label: "penstock.signals")
-        for number in [SIGTERM, SIGINT] {
-            _ = signal(number, SIG_IGN)
-            let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
-            // The source lives as long as its handler, and the handler as long as the process: it is never cancelled.
-            source.setEventHandler { [source] in
-                _ = source
-                adding.yield(.signal(number))
-            }
-            source.activate()
-        }
+        StopSignals.follow { adding.yield(.signal($0)) }
     }
 
     func add(_ reason: StopReason) { adding.yield(reason) }
