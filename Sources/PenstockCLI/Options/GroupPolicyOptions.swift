@@ -42,14 +42,28 @@ struct GroupPolicyOptions: ParsableArguments {
         if fifo == true, limitPerKey?.value != nil {
             throw Failure(.usage, "--fifo is one at a time; leave out --limit-per-key.")
         }
-        if fifo == false, case .fifo = policy.groups { policy.groups = nil }
+        if fifo == false {
+            switch policy.groups {
+            case .fifo: policy.groups = nil
+            case .limit where limitPerKey == nil:
+                throw Failure(
+                    .usage, "The queue's groups are not in order; --limit-per-key none takes the groups away.")
+            case .limit, nil: break
+            }
+        }
         if let limitPerKey {
-            if case .fifo = policy.groups, limitPerKey.value != nil {
+            switch policy.groups {
+            case .fifo where fifo == true: break
+            case .fifo where limitPerKey.value == nil:
+                throw Failure(
+                    .usage,
+                    "The queue's groups are in order and have no limit per key; --no-fifo takes the groups away.")
+            case .fifo:
                 throw Failure(
                     .usage,
                     "The queue's groups are in order, which a limit per key would end; add --no-fifo if that is meant.")
+            case .limit, nil: policy.groups = limitPerKey.value.map(GroupPolicy.limit)
             }
-            if case .fifo = policy.groups {} else { policy.groups = limitPerKey.value.map(GroupPolicy.limit) }
         }
         if fifo == true {
             switch policy.groups {

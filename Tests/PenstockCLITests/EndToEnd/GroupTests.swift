@@ -162,6 +162,26 @@ struct GroupTests {
             try await tool.fail(["queue", "set", "q"] + contradiction, with: 64, saying: contradiction[1])
         }
         try await tool.fail(["queue", "set", "q", "--limit-per-key", "2"], with: 64, saying: "add --no-fifo")
+        try await tool.fail(
+            ["queue", "set", "q", "--limit-per-key", "none"], with: 64, saying: "--no-fifo takes the groups away")
         #expect(try await tool.succeed(["list", "q", "--json"]).objects().isEmpty)
+    }
+
+    /// What takes groups of one kind away changes nothing of the other kind, and does not let one think so.
+    @Test func groupsGoByTheOptionOfTheirKind() async throws {
+        let tool = try await Tool.withQueue("--fifo")
+        func groups() async throws -> JSONObject {
+            try await tool.succeed(["queue", "show", "q", "--json"]).object()["policy"]["groups"]
+        }
+        // What is so already may be said again.
+        try await tool.succeed(["queue", "set", "q", "--fifo", "--limit-per-key", "none"])
+        #expect(try await groups()["fifo"].flag == true)
+        try await tool.succeed(["queue", "set", "q", "--no-fifo", "--limit-per-key", "3"])
+        try await tool.fail(
+            ["queue", "set", "q", "--no-fifo"], with: 64, saying: "--limit-per-key none takes the groups away")
+        try await tool.succeed(["queue", "set", "q", "--no-fifo", "--limit-per-key", "4"])
+        #expect(try await groups()["limitPerKey"].number == 4)
+        try await tool.succeed(["queue", "set", "q", "--no-fifo", "--limit-per-key", "none"])
+        #expect(try await tool.succeed(["queue", "show", "q"]).output.contains("groups    none\n"))
     }
 }
