@@ -1,6 +1,7 @@
 /// What is to be copied from one store into another, as a move: `PenstockStore.copy(to:_:progress:)`.
 public struct StoreCopy: Sendable {
-    /// The store that is left, as people are told of it: a path, or an address without a password.
+    /// The store that is left, as people are told of it: a path, or an address without a password. What a copy has brought that came to no end is
+    /// known by it, and so the next one calls the store by the same name.
     public var source: String
     /// The store that gets its queues, as people are told of it.
     public var target: String

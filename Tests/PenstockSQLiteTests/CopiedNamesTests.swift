@@ -39,7 +39,7 @@ import Testing
         #expect(try await names(from) == [1: "workflow-1", 901: "workflow-901", 902: "chosen"])
         #expect(try await names(into) == [1: "workflow-1", 3: "workflow-5"])
 
-        try await from.refuseCopy(into: into, called: "target.db")
+        try await from.refuseCopy(into: into, move)
         #expect(try await from.copy(to: into, move) { _ in }.sequenceOffset == 4)
         #expect(
             try await names(into) == [
@@ -61,7 +61,7 @@ import Testing
         try await begin(nil, in: from, queue: .jobs, tasks: 500)
         try await begin("workflow-901", in: from, queue: .jobs)
 
-        try await from.refuseCopy(into: into, called: "target.db")
+        try await from.refuseCopy(into: into, move)
         #expect(try await from.copy(to: into, move) { _ in }.sequenceOffset == 900)
         #expect(
             try await names(into) == [1: "workflow-1", 901: "workflow-901-2", 1401: "workflow-901"])
@@ -83,7 +83,7 @@ import Testing
     @Test func whatACopyRefusesIsForeseen() async throws {
         let (from, into) = (try await open(source), try await open(target))
         func expectClash(_ words: String) async throws {
-            let foreseen = await expect(.queueExists) { try await from.refuseCopy(into: into, called: "target.db") }
+            let foreseen = await expect(.queueExists) { try await from.refuseCopy(into: into, move) }
             let refused = await expect(.queueExists) { try await from.copy(to: into, move) { _ in } }
             #expect(foreseen?.message == refused?.message)
             #expect(refused?.message.contains(words) == true, "\(refused?.message ?? "")")
@@ -113,7 +113,7 @@ import Testing
         let task = try await into.take(from: .mail)
         _ = try await into.settle([Settlement(task[0].lease, .done)])
         _ = try await into.prune(PruneRequest(retention: Retention(age: nil, count: 0)))
-        try await from.refuseCopy(into: into, called: "target.db")
+        try await from.refuseCopy(into: into, move)
         #expect(try await from.copy(to: into, move) { _ in }.total == 1)
         for store in [from, into] { try await store.close() }
     }
@@ -129,8 +129,8 @@ import Testing
         }
         await #expect(throws: Countdown.Over.self) { _ = try await from.copy(to: into, move) { _ in } }
         #expect(try await names(into) == [1: "order"])
-        try await from.refuseCopy(into: into, called: "target.db")
-        let clash = await expect(.queueExists) { try await other.refuseCopy(into: into, called: "target.db") }
+        try await from.refuseCopy(into: into, move)
+        let clash = await expect(.queueExists) { try await other.refuseCopy(into: into, move) }
         #expect(clash?.message.contains("has a queue called 'jobs' of its own") == true)
         left.set(.max)
         #expect(try await from.copy(to: into, move) { _ in }.total == 1)

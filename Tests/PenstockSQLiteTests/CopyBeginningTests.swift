@@ -1,3 +1,4 @@
+import Foundation
 import PenstockCore
 import PenstockTestKit
 import Synchronization
@@ -121,5 +122,52 @@ import Testing
         try await into.configure(.jobs, .delete(force: true))
         #expect(try await from.copy(to: into, move) { _ in }.total == 1)
         for store in [from, into] { try await store.close() }
+    }
+
+    /// `cp` makes a file with the id of the other one, as does a backup that is opened itself. What has come of one of them is not the other's
+    /// to remove.
+    @Test func aCopyOfAFileLeavesWhatHasComeOfTheOther() async throws {
+        let store = try await open(source)
+        try await store.configure(.jobs, .create(QueuePolicy(), ifAbsent: true))
+        try await store.put(.text("x"))
+        let id = try await store.storeID()
+        try await store.close()
+        let twin = folder.file("twin.db")
+        try FileManager.default.copyItem(atPath: source, toPath: twin)
+        let left = Countdown(3)
+        let (one, into) = (try await open(source, afterStep: { try left.step() }), try await open(target))
+        await #expect(throws: Countdown.Over.self) { _ = try await one.copy(to: into, move) { _ in } }
+
+        let other = try await open(twin)
+        #expect(try await other.storeID() == id && id != nil)
+        let copy = StoreCopy(source: "twin.db", target: "target.db")
+        let foreseen = await expect(.queueExists) { try await other.refuseCopy(into: into, copy) }
+        let refused = await expect(.queueExists) { try await other.copy(to: into, copy) { _ in } }
+        #expect(refused?.message.hasPrefix("target.db has queues of an unfinished copy of source.db") == true)
+        #expect(foreseen?.message == refused?.message)
+        try await other.put(.text("still open"))
+
+        left.set(.max)
+        #expect(try await one.copy(to: into, move) { _ in }.total == 1)
+        for store in [one, other, into] { try await store.close() }
+    }
+
+    /// What a file has brought that has another name by now goes once that is asked for.
+    @Test func whatHasComeOfAnotherNameIsRemovedByWhoeverSaysSo() async throws {
+        let (from, into) = try await openBoth()
+        try await from.close()
+        let left = Countdown(3)
+        let doomed = try await open(source, afterStep: { try left.step() })
+        await #expect(throws: Countdown.Over.self) { _ = try await doomed.copy(to: into, move) { _ in } }
+        await doomed.crash()
+        let again = try await open(source)
+        try await again.cancelCopy(into: nil)
+        let renamed = StoreCopy(source: "renamed.db", target: "target.db")
+        let refused = await expect(.queueExists) { try await again.copy(to: into, renamed) { _ in } }
+        #expect(refused?.message.contains("`penstock copy --cancel --from renamed.db` and `--to`") == true)
+        // As the sentence says.
+        try await again.cancelCopy(into: into)
+        #expect(try await again.copy(to: into, renamed) { _ in }.total == 1)
+        for store in [again, into] { try await store.close() }
     }
 }

@@ -25,8 +25,9 @@ extension PenstockStore {
     ///   - progress: is told after each step how far it has come.
     /// - Returns: what is there now.
     /// - Throws: `PenstockError` with code `invalidInput` when both are one store, or one is at a server or in memory; `busy` when workers
-    ///   have messages, or another call copies as well; `queueExists` when the target has something of the same name; `queueDeleting` when the
-    ///   deletion of a queue is not finished: then nothing has begun. `storeMoved` when the queues go to a third store. `corrupt` when the
+    ///   have messages, or another call copies as well; `queueExists` when the target has something of the same name, or what an unfinished
+    ///   copy of this store has brought that called it otherwise; `queueDeleting` when the deletion of a queue is not finished: then nothing
+    ///   has begun. `storeMoved` when the queues go to a third store. `corrupt` when the
     ///   counts differ at the end; and what the stores report. Then this store stays closed.
     @discardableResult
     public func copy(
@@ -43,10 +44,8 @@ extension PenstockStore {
     }
 
     /// Throws `queueExists` when ``copy(to:_:progress:)`` into `target` would, before it begins. Both stores may be open to be read only.
-    ///
-    /// - Parameter name: ``StoreCopy/target``.
-    package func refuseCopy(into target: PenstockStore, called name: String) async throws {
-        try await sqlReading("The source").refuseCopy(into: try target.sqlReading(name), called: name)
+    package func refuseCopy(into target: PenstockStore, _ copy: StoreCopy) async throws {
+        try await sqlReading("The source").refuseCopy(into: try target.sqlReading(copy.target), copy)
     }
 
     /// Gives up a move that ``copy(to:_:progress:)`` has begun, and opens this store again for producers and workers.

@@ -27,6 +27,21 @@ enum Arriving {
         try connection.all(selectAbandoned, .text(sourceID.rawValue), .text(moveID ?? "")) { $0.text(0) ?? "" }
     }
 
+    /// Throws `queueExists` when a move came to no end whose store has the id of this one, and another name: that store may go on with it, as the
+    /// file of one of them was made by copying the other's. What it has brought is not this one's to remove.
+    static func refuseOthers(
+        _ copy: StoreCopy, from sourceID: StoreID, besides moveID: String?, _ connection: Connection
+    ) throws {
+        let other = try connection.first(
+            selectOther, .text(sourceID.rawValue), .text(moveID ?? ""), .text(copy.source), read: { $0.text(0) ?? "" })
+        guard let other else { return }
+        throw PenstockError(
+            .queueExists,
+            "\(copy.target) has queues of an unfinished copy of \(other), and \(copy.source) is that store by another name, or one of them "
+                + "is a copy of the other's file; finish that copy, or remove what has come with "
+                + "`\(StoreCopy.cancellation(of: copy.source))` and `--to`.")
+    }
+
     static func queues(of moveID: String, _ connection: Connection) throws -> [QueueName] {
         try connection.all(selectQueues, .text(moveID)) { QueueName(stored: $0.text(0) ?? "") }
     }
@@ -196,6 +211,11 @@ enum Arriving {
         """)
     private static let selectAbandoned = Query(
         "SELECT move_id FROM penstock_arrival WHERE source_id = ?1 AND move_id <> ?2 AND finished_at IS NULL")
+    private static let selectOther = Query(
+        """
+        SELECT source FROM penstock_arrival
+        WHERE source_id = ?1 AND move_id <> ?2 AND source <> ?3 AND finished_at IS NULL ORDER BY move_id LIMIT 1
+        """)
     private static let selectQueues = Query(
         """
         SELECT queue.name FROM penstock_arriving AS arriving JOIN penstock_queue AS queue ON queue.id = arriving.queue_id

@@ -62,8 +62,12 @@ enum Leaving {
 
     /// Throws `illegalTransition` when the store is not left by that move any more: somebody has cancelled it.
     static func requireLeft(_ moveID: String, _ connection: Connection) throws {
-        let current = try connection.first(selectMove) { $0.text(0) }
-        guard let current, current == moveID else { throw cancelled }
+        guard try current(connection) == moveID else { throw cancelled }
+    }
+
+    /// The move that has begun; `nil`: none has.
+    static func current(_ connection: Connection) throws -> String? {
+        try connection.first(selectMove) { $0.text(0) } ?? nil
     }
 
     private static let cancelled = PenstockError(

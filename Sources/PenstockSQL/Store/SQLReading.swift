@@ -135,14 +135,13 @@ extension SQLReading {
     }
 
     /// Throws `queueExists` when a copy into `target` would be refused, as that has something of the same name.
-    ///
-    /// - Parameter name: what people call the target.
-    package func refuseCopy(into target: some SQLReading, called name: String) async throws {
-        let (names, id) = try await snapshots.read { connection in
-            (try CopiedNames(connection), try StoreIdentity.read(connection))
+    package func refuseCopy(into target: some SQLReading, _ copy: StoreCopy) async throws {
+        let (names, id, moveID) = try await snapshots.read { connection in
+            (try CopiedNames(connection), try StoreIdentity.read(connection), try Leaving.current(connection))
         }
         try await target.snapshots.read { connection in
-            try names.refuseClashes(name, besidesMovesOf: id, connection)
+            if let id { try Arriving.refuseOthers(copy, from: id, besides: moveID, connection) }
+            try names.refuseClashes(copy.target, besidesMovesOf: id, connection)
         }
     }
 }

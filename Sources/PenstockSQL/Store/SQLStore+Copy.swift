@@ -129,7 +129,7 @@ extension SQLStore {
                 "The queues go, or have gone, to \(departure.target), not to the store that is named; name that one, or none."
             )
         }
-        let abandoned = try await removeAbandoned(from: sourceID, besides: nil, in: target)
+        let abandoned = try await removeAbandoned(from: sourceID, besides: nil, for: nil, in: target)
         try await core.afterStep?()
         // What was not given up just now was finished before, or has not come to the target yet, and may go all the way from now on. Of one
         // that had moved before all that the target will ever say of it is there by now.
@@ -153,7 +153,7 @@ extension SQLStore {
     private func refuseClashes(_ target: some SQLStore, _ copy: StoreCopy, _ sourceID: StoreID) async throws {
         let moveID = try await core.writer.perform(duringMove: .all) { $0.departure?.moveID }
         if let moveID, try await target.snapshots.read({ try Arriving.find(moveID, $0) }) != nil { return }
-        try await forget(try await removeAbandoned(from: sourceID, besides: moveID, in: target), in: target)
+        try await forget(try await removeAbandoned(from: sourceID, besides: moveID, for: copy, in: target), in: target)
         let names = try await snapshots.read { try CopiedNames($0) }
         try await target.snapshots.read { try names.refuseClashes(copy.target, $0) }
     }
@@ -268,11 +268,15 @@ extension SQLStore {
 
     /// Removes what came of moves that were cancelled in the source, or are being cancelled. Nobody could use it.
     ///
+    /// - Parameter copy: for which it is removed; `nil`: somebody has asked for that.
     /// - Returns: the moves. Their own rows stay, so that no copy that is under way begins one of them anew.
     private func removeAbandoned(
-        from sourceID: StoreID, besides moveID: String?, in target: some SQLStore
+        from sourceID: StoreID, besides moveID: String?, for copy: StoreCopy?, in target: some SQLStore
     ) async throws -> [String] {
-        let found = try await target.snapshots.read { try Arriving.abandoned(from: sourceID, besides: moveID, $0) }
+        let found = try await target.snapshots.read { connection in
+            if let copy { try Arriving.refuseOthers(copy, from: sourceID, besides: moveID, connection) }
+            return try Arriving.abandoned(from: sourceID, besides: moveID, connection)
+        }
         for abandoned in found {
             try await target.core.writer.perform(durability: .powerLoss) { try Arriving.giveUp(abandoned, in: $0) }
             for queue in try await target.snapshots.read({ try Arriving.queues(of: abandoned, $0) }) {

@@ -45,7 +45,8 @@ struct CopyForecast {
     ) async throws -> (isNew: Bool, refusal: PenstockError?) {
         guard target.exists else { return (true, nil) }
         do {
-            try await target.look { into in try await source.refuseCopy(into: into, called: target.title) }
+            let copy = StoreCopy(source: self.source.title, target: target.title, withLog: withLog)
+            try await target.look { into in try await source.refuseCopy(into: into, copy) }
             return (false, nil)
         } catch let error as PenstockError where error.code == .queueExists {
             return (false, error)
