@@ -107,7 +107,7 @@ public struct GroupQuery: Sendable {
     public var after: String?
     /// How many at most.
     public var limit: Int
-    /// How far a store that counts rows has to count those of a group that wait for a permit; `nil`: all of them.
+    /// How far a store has to count those of a group that wait for a permit; `nil`: all of them.
     package private(set) var countMax: Int?
 
     /// Makes a query for up to `limit` groups.
@@ -119,14 +119,17 @@ public struct GroupQuery: Sendable {
     }
 
     /// Makes a query that wants to know of no more than `countMax` messages that wait in each group.
-    package init(queue: QueueName, limit: Int, countMax: Int) {
-        self.init(queue: queue, limit: limit)
+    package init(queue: QueueName, key: String? = nil, after: String? = nil, limit: Int, countMax: Int?) {
+        self.init(queue: queue, key: key, after: after, limit: limit)
         self.countMax = countMax
     }
 
     /// Throws ``PenstockError`` with code `invalidInput` when the limit is out of its range.
     public func validate() throws(PenstockError) {
         try Limits.validate(limit, "groups")
+        if let countMax, countMax < 1 {
+            throw PenstockError(.invalidInput, "Messages of a group are counted to 1 at least.")
+        }
     }
 }
 

@@ -102,6 +102,10 @@ public struct MessageRecord: Hashable, Sendable {
     public var expiresAt: Timestamp?
     /// When its current attempt began, while it is leased.
     public var claimedAt: Timestamp?
+    /// When its lease ends unless its worker asks for more time, while it is leased; `nil` as well where that worker goes by another clock
+    /// than the store that is asked. Leases go by the boot clock, and this is where the wall clock stands then, as both are when the record
+    /// is read.
+    public var leaseEndsAt: Timestamp?
     /// The worker that holds it, while it is leased: ``WorkerRecord/id``.
     public var worker: Int64?
     /// When its worker was asked to end so that it can be cancelled, while it is leased.
@@ -140,6 +144,7 @@ public struct MessageRecord: Hashable, Sendable {
         due: Timestamp? = nil,
         expiresAt: Timestamp? = nil,
         claimedAt: Timestamp? = nil,
+        leaseEndsAt: Timestamp? = nil,
         worker: Int64? = nil,
         cancelRequestedAt: Timestamp? = nil,
         progress: ProgressRecord? = nil,
@@ -164,6 +169,7 @@ public struct MessageRecord: Hashable, Sendable {
         self.due = due
         self.expiresAt = expiresAt
         self.claimedAt = claimedAt
+        self.leaseEndsAt = leaseEndsAt
         self.worker = worker
         self.cancelRequestedAt = cancelRequestedAt
         self.progress = progress

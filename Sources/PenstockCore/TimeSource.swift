@@ -49,6 +49,13 @@ extension BootTime {
         return .microseconds(microseconds - now.microseconds)
     }
 
+    /// Where the wall clock stands at this moment, or stood, while nobody sets it: `boot` and `now` are what both clocks show. `nil` when it
+    /// is a moment of another boot.
+    package func wall(at boot: BootTime, _ now: Timestamp) -> Timestamp? {
+        guard bootID == boot.bootID else { return nil }
+        return now + .microseconds(microseconds.subtractingClamped(boot.microseconds))
+    }
+
     /// Whether less than `interval` has passed since this moment. Where it is a server's clock, one that was set back has less than nothing
     /// pass: that is not recent, or nobody would look for as long as it was set back.
     package func isRecent(at now: BootTime, within interval: Duration) -> Bool {

@@ -38,13 +38,6 @@ import Testing
         try await store.close()
     }
 
-    @Test func whatWaitsIsCountedAsFarAsIsAskedFor() async throws {
-        let store = try await makeFile()
-        #expect(try await store.groups(GroupQuery(queue: .jobs, limit: 10, countMax: 1)).map(\.blocked) == [1, 1])
-        #expect(try await store.groups(GroupQuery(queue: .jobs)).map(\.blocked) == [2, 1])
-        try await store.close()
-    }
-
     @Test func aSoundFileIsFoundSound() async throws {
         let store = try await makeFile()
         #expect(try await findings().isEmpty)

@@ -58,6 +58,7 @@ enum MessageTables {
         if let due = record.due { facts.append(("due", TimeText.format(due))) }
         if let expiresAt = record.expiresAt { facts.append(("expires", TimeText.format(expiresAt))) }
         if let claimedAt = record.claimedAt { facts.append(("claimed", TimeText.format(claimedAt))) }
+        if let endsAt = record.leaseEndsAt { facts.append(("lease", "until \(TimeText.format(endsAt))")) }
         if let worker = record.worker { facts.append(("worker", "\(worker)")) }
         if let askedAt = record.cancelRequestedAt { facts.append(("cancel", "asked for \(TimeText.format(askedAt))")) }
         if let progress = record.progress {

@@ -42,6 +42,7 @@ enum Invariants {
                 let rules: [(String, Bool)] = [
                     ("due", (record.due != nil) == (record.state == .scheduled)),
                     ("claimedAt", (record.claimedAt != nil) == (record.state == .leased)),
+                    ("leaseEndsAt", (record.leaseEndsAt != nil) == (record.state == .leased)),
                     ("request", record.cancelRequestedAt == nil || record.state == .leased),
                     ("progress", record.progress == nil || record.state == .leased),
                     ("worker", (record.worker != nil) == (record.state == .leased)),

@@ -51,6 +51,7 @@ enum EnqueueRules {
         expected.due = nil
         expected.attempt = 1
         expected.claimedAt = bench.time.now
+        expected.leaseEndsAt = bench.time.now + .seconds(30)
         expected.worker = leased.worker
         #expect(leased == expected)
         #expect(leased.worker != nil)
@@ -58,6 +59,7 @@ enum EnqueueRules {
         #expect(try await store.give(.done, for: message) == .settled(.done))
         expected.state = .done
         expected.claimedAt = nil
+        expected.leaseEndsAt = nil
         expected.worker = nil
         expected.finishedAt = bench.time.now
         #expect(try await store.record(receipt.sequence) == expected)

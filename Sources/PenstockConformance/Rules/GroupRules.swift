@@ -15,6 +15,7 @@ enum GroupRules {
         "get the next one when one is cancelled, replaced or dropped": leaves,
         "take room in their queue, and the oldest is dropped": capacity,
         "are given permits in a batch as one by one": batches,
+        "are counted as far as is asked for": counts,
         "go with tasks, and with what a verdict brings": tasksAndDrafts,
     ]
 
@@ -154,6 +155,23 @@ enum GroupRules {
         #expect(try await store.groups(GroupQuery(queue: .jobs, after: "a", limit: 1)).map(\.key) == ["b"])
         #expect(try await store.groups(GroupQuery(queue: .jobs, key: "a")).map(\.blocked) == [2])
         #expect(try await store.groups(GroupQuery(queue: .jobs, key: "z")).isEmpty)
+    }
+
+    static func counts(_ bench: Bench) async throws {
+        let store = try await open(bench, .fifo())
+        for group in ["a", "a", "a", "a", "b", "b"] { try await store.put(.text(group, group: group)) }
+        let counted: [(Int?, [Int])] = [(1, [1, 1]), (2, [2, 1]), (3, [3, 1]), (9, [3, 1]), (nil, [3, 1])]
+        for (countMax, blocked) in counted {
+            let groups = try await store.groups(GroupQuery(queue: .jobs, limit: 10, countMax: countMax))
+            #expect(groups.map(\.blocked) == blocked, "\(String(describing: countMax))")
+            #expect(groups.map(\.permitted) == [1, 1])
+        }
+        let query = GroupQuery(queue: .jobs, key: "b", limit: 10, countMax: 1)
+        #expect(try await store.groups(query).map(\.key) == ["b"])
+        for countMax in [0, -1, Int.min] {
+            let query = GroupQuery(queue: .jobs, limit: 10, countMax: countMax)
+            await expect(.invalidInput) { try await store.groups(query) }
+        }
     }
 
     static func tasksAndDrafts(_ bench: Bench) async throws {

@@ -10,6 +10,7 @@ enum LeaseRules {
         "once lost, neither a verdict nor an extension changes anything": lateChangesNothing,
         "extend moves its end": extendMovesTheEnd,
         "extend leaves a lost one alone": extendLeavesLostAlone,
+        "its message tells when it ends": endIsTold,
         "an extension that keeps a longer one may come late": extendKeepsLonger,
     ]
 
@@ -89,6 +90,29 @@ enum LeaseRules {
         bench.time.advance(by: .microseconds(1))
         #expect(try await store.reclaim() == Reclaimed(fromExpiredLeases: 1))
         #expect(try await store.give(.done, for: messages[0]) == .leaseLost)
+    }
+
+    static func endIsTold(_ bench: Bench) async throws {
+        let (store, other) = try await bench.openTwo(.steady())
+        let sequence = try await store.put("it")
+        func end() async throws -> Timestamp? { try await other.record(sequence).leaseEndsAt }
+        #expect(try await end() == nil)
+        let start = bench.time.now
+        let message = try await store.takeOne(lease: .seconds(10))
+        bench.time.advance(by: .seconds(4))
+        #expect(try await end() == start + .seconds(10))
+        #expect(try await store.extend([message.lease], by: .seconds(20)) == [true])
+        #expect(try await end() == start + .seconds(24))
+        #expect(try await other.waitReason(of: sequence).message.leaseEndsAt == start + .seconds(24))
+        #expect(try await other.apply(.requestCancel(within: .seconds(5)), to: .sequences([sequence])) == 1)
+        #expect(try await end() == start + .seconds(9), "Its worker has no more time than to end.")
+        let set = start + .seconds(3600)
+        bench.time.set(wall: set)
+        #expect(try await end() == set + .seconds(5), "It lasts as long, whatever the wall clock is called.")
+        bench.time.advance(by: .seconds(6))
+        #expect(try await end() == set + .seconds(5), "It has ended, and nobody took it back yet.")
+        #expect(try await store.give(.done, for: message) == .settled(.done))
+        #expect(try await end() == nil)
     }
 
     static func extendKeepsLonger(_ bench: Bench) async throws {

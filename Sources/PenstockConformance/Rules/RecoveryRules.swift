@@ -151,6 +151,7 @@ enum RecoveryRules {
         bench.time.reboot()
 
         let next = try await bench.open()
+        #expect(try await next.record(sequences[0]).leaseEndsAt == nil, "The clock that it goes by is no more.")
         let reclaimed = try await next.reclaim()
         #expect(reclaimed.fromDeadWorkers + reclaimed.fromExpiredLeases == 2)
         #expect(try await next.take(2).map(\.sequence) == sequences)

@@ -121,6 +121,7 @@ struct MessagePages {
             moments.append((attempt.endedAt, "attempt \(attempt.attempt): \(attempt.outcome.rawValue)"))
         }
         if let claimed = record.claimedAt { moments.append((claimed, "attempt \(record.attempt) began")) }
+        if let end = record.leaseEndsAt { moments.append((end, "end of its lease")) }
         if let asked = record.cancelRequestedAt { moments.append((asked, "its worker was asked to end")) }
         if let finished = record.finishedAt { moments.append((finished, record.state.rawValue)) }
         if let due = record.due { moments.append((due, "due")) }

@@ -85,6 +85,7 @@ struct WorkersPage {
             "worker": record.worker.map { names[$0] ?? "\($0)" } ?? "", "isAskedToEnd": record.cancelRequestedAt != nil,
         ]
         if let since = record.claimedAt { fields["since"] = Shown.time(since, now) }
+        if let end = record.leaseEndsAt { fields["leaseEnd"] = Shown.time(end, now) }
         if let progress = record.progress { fields["progress"] = Shown.progress(progress.progress) }
         return fields
     }

@@ -25,7 +25,7 @@ enum Shown {
     /// How long ago a moment was, or in how long it is.
     static func age(_ moment: Timestamp, _ now: Timestamp) -> String {
         let age = now - moment
-        if age < .zero { return "in \(DurationText.short(.zero - age))" }
+        if age < .zero { return "in \(seconds(.zero - age))" }
         return age < .seconds(1) ? "now" : "\(seconds(age)) ago"
     }
 

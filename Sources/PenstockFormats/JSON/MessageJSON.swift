@@ -26,6 +26,7 @@ extension MessageRecord {
             "due": .optional(due, JSONValue.time),
             "expiresAt": .optional(expiresAt, JSONValue.time),
             "claimedAt": .optional(claimedAt, JSONValue.time),
+            "leaseEndsAt": .optional(leaseEndsAt, JSONValue.time),
             "worker": .optional(worker) { .integer($0) },
             "cancelRequestedAt": .optional(cancelRequestedAt, JSONValue.time),
             "progress": .optional(progress, \.json),

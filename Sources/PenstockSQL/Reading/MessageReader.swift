@@ -3,7 +3,10 @@ package import PenstockCore
 /// Reads messages of the log with what the line knows of them.
 package enum MessageReader {
     /// Answers one query, in the order of sequence.
-    package static func messages(_ query: MessageQuery, _ connection: Connection) throws -> MessagePage {
+    package static func messages(
+        _ query: MessageQuery, _ connection: Connection, _ time: any TimeSource
+    ) throws -> MessagePage {
+        let clocks = (boot: time.boot, now: time.now)
         var candidates = try MessageCandidates(query, connection)
         var bytes = PageBytes()
         var page = MessagePage()
@@ -11,7 +14,7 @@ package enum MessageReader {
         var isFull = false
         // Those nearest the end that is asked for come first, as the page may become full.
         while !isFull, let run = try candidates.next(atMost: query.limit - page.records.count) {
-            let rows = try MessageRows(of: run.passing, query, candidates.queues, connection)
+            let rows = try MessageRows(of: run.passing, query, candidates.queues, at: clocks, connection)
             for sequence in run.sequences {
                 if let row = rows.found[sequence] {
                     // Whether it is taken is known before its payload and its attempts are read.

@@ -17,9 +17,12 @@ struct MessageRows {
     /// Those that answer the query.
     private(set) var found: [Int64: Row] = [:]
 
-    init(of sequences: [Int64], _ query: MessageQuery, _ queues: Set<Int64>, _ connection: Connection) throws {
+    init(
+        of sequences: [Int64], _ query: MessageQuery, _ queues: Set<Int64>, at clocks: (boot: BootTime, now: Timestamp),
+        _ connection: Connection
+    ) throws {
         let rows = try Self.rows(of: sequences, query, queues, withErrorBytes: query.withAttempts, connection) { row in
-            Row(record: Self.record(row), errorBytes: Int(row.integer(Column.errorBytes.rawValue)))
+            Row(record: Self.record(row, at: clocks), errorBytes: Int(row.integer(Column.errorBytes.rawValue)))
         }
         found = Dictionary(rows.map { ($0.record.sequence.rawValue, $0) }, uniquingKeysWith: { $1 })
     }
@@ -92,11 +95,14 @@ struct MessageRows {
         return has(.blocked) ? .blocked : .ready
     }
 
-    private static func record(_ row: PreparedStatement) -> MessageRecord {
+    private static func record(
+        _ row: PreparedStatement, at clocks: (boot: BootTime, now: Timestamp)
+    ) -> MessageRecord {
         func integer(_ column: Column) -> Int64? { row.optionalInteger(column.rawValue) }
         func text(_ column: Column) -> String? { row.text(column.rawValue) }
         func time(_ column: Column) -> Timestamp? { integer(column).map(Timestamp.init(microseconds:)) }
         let uniqueKey = text(.uniqueKey)
+        let leaseEnd = integer(.deadline).map { BootTime(bootID: text(.clock) ?? "", microseconds: $0) }
         return MessageRecord(
             sequence: SequenceNumber(row.integer(Column.sequence.rawValue)),
             queue: QueueName(stored: text(.queueName) ?? ""),
@@ -109,6 +115,7 @@ struct MessageRows {
             due: time(.due),
             expiresAt: time(.expires),
             claimedAt: time(.claimedAt),
+            leaseEndsAt: leaseEnd?.wall(at: clocks.boot, clocks.now),
             worker: integer(.worker),
             cancelRequestedAt: integer(.claimedAt) == nil ? nil : time(.requestedAt),
             progress: time(.reportedAt).map { reportedAt in
@@ -128,8 +135,8 @@ struct MessageRows {
     private enum Column: Int {
         case sequence, queueID, queueName, priority, enqueuedAt, uniqueKey, keyScope, group, headers, origin,
             payloadBytes
-        case attemptsMax, state, reason, finishedAt, claimedAt, worker, due, requestedAt, millionths, progress,
-            reportedAt
+        case attemptsMax, state, reason, finishedAt, claimedAt, deadline, worker, clock, due, requestedAt,
+            millionths, progress, reportedAt
         case pending, blocked, expires, attempt, errorBytes
     }
 
@@ -152,7 +159,9 @@ struct MessageRows {
             log.group_key, log.headers,
             log.origin, length(log.payload) AS payload_bytes,
             coalesce(log.attempts_max, queue.attempts_max) AS attempts_max,
-            outcome.state, outcome.reason, outcome.finished_at, lease.claimed_at, lease.worker_id, scheduled.due_at,
+            outcome.state, outcome.reason, outcome.finished_at, lease.claimed_at, lease.deadline, lease.worker_id,
+            (SELECT worker.boot_id FROM penstock_worker AS worker WHERE worker.id = lease.worker_id) AS clock,
+            scheduled.due_at,
             request.requested_at, progress.millionths, progress.text AS progress, progress.reported_at,
             pending.sequence AS pending, blocked.sequence AS blocked,
             CASE WHEN outcome.sequence IS NOT NULL

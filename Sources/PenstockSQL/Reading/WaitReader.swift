@@ -39,7 +39,7 @@ package struct WaitReader {
     private func records(_ sequences: [Int64]) throws -> [MessageRecord] {
         if sequences.isEmpty { return [] }
         return try MessageReader.messages(
-            MessageQuery(sequences: sequences.map { SequenceNumber($0) }, limit: sequences.count), connection
+            MessageQuery(sequences: sequences.map { SequenceNumber($0) }, limit: sequences.count), connection, time
         ).records
     }
 

@@ -48,7 +48,8 @@ extension SQLReading {
     /// Reads messages, as ``MessageStore/messages(_:)`` says, in one snapshot that writers do not wait for.
     public func messages(_ query: MessageQuery) async throws -> MessagePage {
         try query.validate()
-        return try await snapshots.read { connection in try MessageReader.messages(query, connection) }
+        let time = snapshots.time
+        return try await snapshots.read { connection in try MessageReader.messages(query, connection, time) }
     }
 
     /// Says what a message waits for, as ``MessageStore/waitReason(of:)`` says, in one snapshot that writers do not wait for.

@@ -114,7 +114,7 @@ public final class InMemoryStore: MessageStore {
 
     /// Reads messages; see ``/PenstockCore/MessageStore``.
     public func messages(_ query: MessageQuery) async throws -> MessagePage {
-        try database.act(as: id) { state, _ throws(PenstockError) in try state.messages(query) }
+        try database.act(as: id) { state, moment throws(PenstockError) in try state.messages(query, at: moment) }
     }
 
     /// Puts dead letters into groups; see ``/PenstockCore/MessageStore``.

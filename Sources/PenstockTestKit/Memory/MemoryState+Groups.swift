@@ -133,7 +133,10 @@ extension MemoryState {
                 if messages[holder]?.state == .dead { count(key) { $0.heldBy = holder } }
             }
         }
-        for key in queue.line.blocked.elements.compactMap({ messages[$0]?.group }) { count(key) { $0.blocked += 1 } }
+        let countMax = query.countMax ?? .max
+        for key in queue.line.blocked.elements.compactMap({ messages[$0]?.group }) {
+            count(key) { $0.blocked = min($0.blocked + 1, countMax) }
+        }
         for key in queue.pausedGroups { count(key) { $0.isPaused = true } }
         for (key, known) in queue.rates.groups {
             if let until = known.heldUntil, until > now { count(key) { $0.heldUntil = until } }

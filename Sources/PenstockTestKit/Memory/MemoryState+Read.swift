@@ -1,7 +1,7 @@
 import PenstockCore
 
 extension MemoryState {
-    func messages(_ query: MessageQuery) throws(PenstockError) -> MessagePage {
+    func messages(_ query: MessageQuery, at moment: Moment) throws(PenstockError) -> MessagePage {
         try query.validate()
         if let name = query.queue { _ = try queue(name) }
         var bounds = LookBounds(query)
@@ -16,7 +16,8 @@ extension MemoryState {
             }
             bounds.count(payloadBytes: message.new.payload.count)
             if message.passes(query) {
-                let record = record(of: message, withPayload: query.withPayload, withAttempts: query.withAttempts)
+                let record = record(
+                    of: message, withPayload: query.withPayload, withAttempts: query.withAttempts, at: moment)
                 guard bytes.admits(record.carriedBytes) else {
                     page.next = last
                     break
@@ -65,7 +66,9 @@ extension MemoryState {
         return grouping.page(next: nil)
     }
 
-    func record(of message: MemoryMessage, withPayload: Bool, withAttempts: Bool) -> MessageRecord {
+    func record(
+        of message: MemoryMessage, withPayload: Bool, withAttempts: Bool, at moment: Moment
+    ) -> MessageRecord {
         MessageRecord(
             sequence: message.sequence,
             queue: message.queue,
@@ -79,6 +82,7 @@ extension MemoryState {
             expiresAt: message.state.isFinished
                 ? message.new.expiryTime(acceptedAt: message.enqueuedAt) : message.expires,
             claimedAt: message.hold?.claimedAt,
+            leaseEndsAt: message.hold?.ends.wall(at: moment.boot, moment.now),
             worker: message.hold?.worker,
             cancelRequestedAt: message.hold?.request?.madeAt,
             progress: message.hold?.progress,

@@ -4,7 +4,7 @@ import PenstockCore
 extension MemoryState {
     func waitReason(of sequence: SequenceNumber, at moment: Moment) throws(PenstockError) -> WaitReason {
         let message = try message(sequence)
-        var reason = WaitReason(message: record(of: message, withPayload: false, withAttempts: false))
+        var reason = WaitReason(message: record(of: message, withPayload: false, withAttempts: false, at: moment))
         guard let queue = queues[message.queue], !message.state.isFinished else { return reason }
         if message.state == .leased {
             reason.holder = holder(of: message, at: moment)

@@ -15,7 +15,7 @@ package protocol WireValue: Sendable {
 /// What both sides have to agree on.
 package enum WireFormat {
     /// Rises whenever a value is written in another way, or a call is added, removed or changed.
-    package static let version = 7
+    package static let version = 8
     /// The type of the bodies, by which a server knows the version of its client.
     package static let contentType = "application/vnd.penstock.store; version=\(version)"
     /// The header by which a client says which store it has opened (``PenstockCore/StoreID``). Another one does nothing for it.

@@ -43,17 +43,17 @@ extension MessagePage: WireValue {
 extension MessageRecord: WireValue {
     package func write(to writer: inout WireWriter) {
         writer(sequence, queue, state, reason, priority, attempt, attemptsMax, enqueuedAt, due, expiresAt, claimedAt)
-        writer(worker, cancelRequestedAt, progress, finishedAt, uniqueKey, keyScope, group, headers, origin)
-        writer(payloadBytes, payload, attempts)
+        writer(leaseEndsAt, worker, cancelRequestedAt, progress, finishedAt, uniqueKey, keyScope, group, headers)
+        writer(origin, payloadBytes, payload, attempts)
     }
 
     package init(from reader: inout WireReader) throws {
         try self.init(
             sequence: reader(), queue: reader(), state: reader(), reason: reader(), priority: reader(),
             attempt: reader(), attemptsMax: reader(), enqueuedAt: reader(), due: reader(), expiresAt: reader(),
-            claimedAt: reader(), worker: reader(), cancelRequestedAt: reader(), progress: reader(),
-            finishedAt: reader(), uniqueKey: reader(), keyScope: reader(), group: reader(), headers: reader(),
-            origin: reader(), payloadBytes: reader(), payload: reader(), attempts: reader())
+            claimedAt: reader(), leaseEndsAt: reader(), worker: reader(), cancelRequestedAt: reader(),
+            progress: reader(), finishedAt: reader(), uniqueKey: reader(), keyScope: reader(), group: reader(),
+            headers: reader(), origin: reader(), payloadBytes: reader(), payload: reader(), attempts: reader())
     }
 }
 

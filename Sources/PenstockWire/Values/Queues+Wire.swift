@@ -98,9 +98,9 @@ extension LimitRecord: WireValue {
 }
 
 extension GroupQuery: WireValue {
-    package func write(to writer: inout WireWriter) { writer(queue, key, after, limit) }
+    package func write(to writer: inout WireWriter) { writer(queue, key, after, limit, countMax) }
     package init(from reader: inout WireReader) throws {
-        try self.init(queue: reader(), key: reader(), after: reader(), limit: reader())
+        try self.init(queue: reader(), key: reader(), after: reader(), limit: reader(), countMax: reader())
     }
 }
 

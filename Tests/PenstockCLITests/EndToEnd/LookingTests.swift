@@ -49,8 +49,10 @@ struct LookingTests {
                     + "SELECT sequence, fraction, cancel_requested FROM penstock_running") == "1|0.423999|0\n")
         let lines = try await tool.succeed(["show", "1"]).lines
         #expect(lines.contains { $0.hasPrefix("progress") && $0.contains("42% page ") && !$0.contains("\u{7}") })
-        let shown = try await tool.succeed(["show", "1", "--json"]).object()["progress"]
-        #expect(shown["text"].text == "page \u{7} 3")
+        let shown = try await tool.succeed(["show", "1", "--json"]).object()
+        #expect(shown["progress"]["text"].text == "page \u{7} 3")
+        #expect(shown["leaseEndsAt"].text > shown["claimedAt"].text)
+        #expect(lines.contains { $0.hasPrefix("lease ") && $0.contains(" until 2") })
         try gate.open()
         #expect(try await worker.status == .exited(0))
         #expect(try await tool.sql("SELECT count(*) FROM penstock_progress") == "0\n")

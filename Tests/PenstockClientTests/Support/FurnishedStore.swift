@@ -62,7 +62,12 @@ struct StoreContents: Equatable {
     init(_ store: any MessageStore) async throws {
         let status = try await store.status(of: nil)
         (queues, cursors) = (status.queues, status.cursors)
-        messages = try await store.messages(MessageQuery(withPayload: true)).records
+        messages = try await store.messages(MessageQuery(withPayload: true)).records.map { message in
+            var message = message
+            // It is reckoned by clocks that go on, and is not to the microsecond the same each time.
+            message.leaseEndsAt = nil
+            return message
+        }
         var (journals, events): ([MessageJournal], [[UInt8]?]) = ([], [])
         for message in messages {
             journals.append(try await store.journal(of: message.sequence))

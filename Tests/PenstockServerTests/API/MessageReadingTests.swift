@@ -45,9 +45,14 @@ import Testing
         try await TestServer.onFile { server in
             let sequence = try await server.put("x")
             let message = try #require(try await server.claim(#"{"worker":"phone"}"#).first)
+            let held = try await server.show(sequence)
+            let claimedAt = try #require(held["claimedAt"] as? String)
+            let leaseEndsAt = try #require(held["leaseEndsAt"] as? String)
+            #expect(leaseEndsAt > claimedAt)
             _ = try await server.send(
                 "POST", "/v1/settlements", #"[{\#(message.lease),"verdict":"dead","error":"never"}]"#)
             let shown = try await server.show(sequence)
+            #expect(shown["leaseEndsAt"] is NSNull)
             #expect(shown["state"] as? String == "dead")
             let attempts = shown["attempts"] as? [[String: Any]]
             #expect(attempts?.map { $0["error"] as? String } == ["never"])

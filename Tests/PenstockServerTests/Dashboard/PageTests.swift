@@ -229,6 +229,23 @@ import Testing
         }
     }
 
+    @Test func theEndOfALeaseIsTold() async throws {
+        let time = ManualTime()
+        let store = PenstockStore(TestDatabase(time: time).open(), options: .init(time: time))
+        let queue = try await store.queue("mail")
+        try await queue.enqueue([1])
+        _ = try await store.storage.claim(ClaimRequest(queue: queue.name, limit: 1, lease: .seconds(60)))
+        time.advance(by: .milliseconds(500))
+        try await TestServer.run(store: store) { server in
+            let workers = try await server.page("/workers").text
+            let cell = /data-label="lease ends"><time datetime="2025-01-01T00:01:00\.000000Z"[^>]*>in 59s</
+            #expect(workers.contains(cell), "\(workers)")
+            let message = try await server.page("/messages/1").text
+            let line = /"ahead"><time datetime="2025-01-01T00:01:00\.000000Z".*>in 59s<\/span> end of its lease</
+            #expect(message.contains(line), "\(message)")
+        }
+    }
+
     @Test func whatManyTasksATaskWaitsForIsShownInPart() async throws {
         let store = PenstockStore(TestDatabase().open())
         let queue = try await store.queue("mail").name
