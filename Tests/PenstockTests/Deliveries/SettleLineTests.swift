@@ -226,33 +226,27 @@ import Testing
         inFlight.add((1...2).map(Self.lease), ending: time.boot + .seconds(30))
         let line = SettleLine(store, inFlight)
         try await line.manyWentTogether()
+        try await expectVerdict(by: line, handingOut: 100) { time.advance(by: .microseconds(100)) }
+    }
+
+    /// Nothing is gained by that where the program settles one message after the other.
+    @Test func aVerdictWaitsForNoReaderWhereVerdictsGoAlone() async throws {
+        try await expectVerdict(by: line, handingOut: 2) {}
+    }
+
+    /// Has a verdict handed in beside a reader on the same executor, and expects it to be on its way before that has handed out more than
+    /// `countMax` times.
+    private func expectVerdict(
+        by line: SettleLine, handingOut countMax: Int, _ passTime: @escaping @Sendable () -> Void
+    ) async throws {
         let executor = CountingExecutor()
         let reader = Task(executorPreference: executor) { [store] in
             let verdict = Task(executorPreference: executor) {
                 try await line.settle(Settlement(Self.lease(1), .done))
             }
-            for _ in 1...100 where store.begun.count == 0 {
+            for _ in 1...countMax where store.begun.count == 0 {
                 line.handsOut()
-                time.advance(by: .microseconds(100))
-                await Task.yield()
-            }
-            return (begun: store.begun.count, verdict: verdict)
-        }
-        let (begun, verdict) = await reader.value
-        #expect(begun == 1)
-        store.mayAnswer.open()
-        #expect(try await verdict.value == .settled(.done))
-    }
-
-    /// Nothing is gained by that where the program settles one message after the other.
-    @Test func aVerdictWaitsForNoReaderWhereVerdictsGoAlone() async throws {
-        let executor = CountingExecutor()
-        let reader = Task(executorPreference: executor) { [line, store] in
-            let verdict = Task(executorPreference: executor) {
-                try await line.settle(Settlement(Self.lease(1), .done))
-            }
-            for _ in 1...2 {
-                line.handsOut()
+                passTime()
                 await Task.yield()
             }
             return (begun: store.begun.count, verdict: verdict)
