@@ -81,17 +81,12 @@ import Testing
     @Test func whoComesWhileUpstreamStopsReadsItAnewAndWhoLeavesThenIsToldWhenItHas() async throws {
         let source = Stubborn()
         let shared = source.shareReplay(1)
-        func read() async -> Task<[Int], Never> {
-            let reading = Task(executorPreference: executor) { await shared.reduce(into: []) { $0.append($1) } }
-            await executor.waitUntilIdle()
-            return reading
-        }
-        let leavers = [await read(), await read()]
+        let leavers = [await reader(of: shared), await reader(of: shared)]
         try await source.asks.wait(for: 1)
         for leaver in leavers { leaver.cancel() }
         #expect(shared.subscriberCount == 0)
-        let newcomer = await read()
-        let hasty = await read()
+        let newcomer = await reader(of: shared)
+        let hasty = await reader(of: shared)
         hasty.cancel()
         #expect(shared.subscriberCount == 1)
         #expect(source.asks.count == 1)
@@ -106,19 +101,21 @@ import Testing
         #expect(shared.subscriberCount == 0)
     }
 
+    /// A reader of `shared`, once it waits.
+    private func reader(of shared: ShareReplaySequence<Stubborn, Never>) async -> Task<[Int], Never> {
+        let reader = Task(executorPreference: executor) { await shared.reduce(into: []) { $0.append($1) } }
+        await executor.waitUntilIdle()
+        return reader
+    }
+
     /// It would be read for nobody, and nobody would be left who could end that.
     @Test func upstreamIsNotReadAnewForThoseWhoHaveLeftMeanwhile() async throws {
         let source = Stubborn()
         let shared = source.shareReplay(1)
-        func read() async -> Task<[Int], Never> {
-            let reading = Task(executorPreference: executor) { await shared.reduce(into: []) { $0.append($1) } }
-            await executor.waitUntilIdle()
-            return reading
-        }
-        let leaver = await read()
+        let leaver = await reader(of: shared)
         try await source.asks.wait(for: 1)
         leaver.cancel()
-        let newcomer = await read()
+        let newcomer = await reader(of: shared)
         newcomer.cancel()
         #expect(shared.subscriberCount == 0)
         source.answer(7)
