@@ -45,6 +45,23 @@ struct HandoverTests {
         return try #require(taken.first)
     }
 
+    /// The same, and the call in it.
+    private func postedCall() async throws -> (request: WriterSlots.Taken, call: PostedCall) {
+        let taken = try await posted()
+        return (taken, try #require(PostedCall.read(taken.bytes, now: SystemTime().now).first))
+    }
+
+    /// A store that was at the server before, and cannot write by itself: the test has the lock.
+    private func openedBehindTheLock() async throws -> PostgresStore {
+        let store = try await opened(lockWaitMax: .seconds(30))
+        _ = try await Self.put("connects", store)
+        #expect(host.lock.tryAcquire())
+        return store
+    }
+
+    /// What another process says that a call gave, of a message that is not there.
+    private static let untrue = Receipt(sequence: SequenceNumber(77), state: .ready, durability: .powerLoss)
+
     private var payloads: [String] {
         get throws {
             let rows = try server.run("SELECT convert_from(payload, 'UTF8') FROM penstock_log ORDER BY sequence")
@@ -122,8 +139,7 @@ struct HandoverTests {
         #expect(host.lock.tryAcquire())
         let store = try await opened(lockWaitMax: .seconds(30))
         async let receipt = Self.put("one", store)
-        let taken = try await posted()
-        let call = try #require(PostedCall.read(taken.bytes, now: SystemTime().now).first)
+        let (taken, call) = try await postedCall()
         // What the process that has the lock does.
         let connection = PostgresConnection(server)
         try server.run("BEGIN; SELECT penstock_write_lock()")
@@ -143,18 +159,14 @@ struct HandoverTests {
 
     /// The server that had the row was given up for another one, which does not have it.
     @Test func aCallWhoseRowIsGoneIsMadeAgain() async throws {
-        let store = try await opened(lockWaitMax: .seconds(30))
-        _ = try await Self.put("connects", store)
-        #expect(host.lock.tryAcquire())
+        let store = try await openedBehindTheLock()
         async let receipt = Self.put("one", store)
-        let taken = try await posted()
-        let call = try #require(PostedCall.read(taken.bytes, now: SystemTime().now).first)
+        let (taken, call) = try await postedCall()
         // The writer lock, so that the store asks once more only when the row is gone.
         let lock = "(1346719315::BIGINT << 32) | 'penstock_state'::regclass::oid::BIGINT"
         try server.run("SELECT pg_advisory_lock(\(lock))")
-        let other = Receipt(sequence: SequenceNumber(77), state: .ready, durability: .powerLoss)
         let answer = RequestAnswer(
-            slot: taken.slot, ticket: taken.ticket, bytes: PostedAnswer.bytes(of: [[other]], to: [call]))
+            slot: taken.slot, ticket: taken.ticket, bytes: PostedAnswer.bytes(of: [[Self.untrue]], to: [call]))
         let slots = try #require(host.lock.slots)
         try HostAnswers(number: slots.number).write([answer], PostgresConnection(server))
         let watch = try Sessions.connect(to: address, busyMax: .seconds(60))
@@ -162,7 +174,7 @@ struct HandoverTests {
         try server.run("DELETE FROM penstock_writer WHERE receipts IS NOT NULL")
         host.lock.release()
         try server.run("SELECT pg_advisory_unlock(\(lock))")
-        #expect(try await receipt.sequence.rawValue != 77)
+        #expect(try await receipt.sequence != Self.untrue.sequence)
         #expect(try payloads == ["connects", "one"])
         try await store.close()
     }
@@ -242,15 +254,11 @@ struct HandoverTests {
     /// A process may still write to a server that was given up for another one, and say that it is done.
     @Test func whatAnotherServerHasIsNotTakenForDone() async throws {
         let slots = try #require(host.lock.slots)
-        let store = try await opened(lockWaitMax: .seconds(30))
-        _ = try await Self.put("connects", store)
-        #expect(host.lock.tryAcquire())
+        let store = try await openedBehindTheLock()
         async let receipt = Self.put("one", store)
-        let taken = try await posted()
-        let call = try #require(PostedCall.read(taken.bytes, now: SystemTime().now).first)
-        let other = Receipt(sequence: SequenceNumber(77), state: .ready, durability: .powerLoss)
-        slots.finish(taken, answer: [1, 2, 3, 4, 5, 6, 7, 8] + PostedAnswer.bytes(of: [[other]], to: [call]))
-        #expect(try await receipt.sequence.rawValue != 77)
+        let (taken, call) = try await postedCall()
+        slots.finish(taken, answer: [1, 2, 3, 4, 5, 6, 7, 8] + PostedAnswer.bytes(of: [[Self.untrue]], to: [call]))
+        #expect(try await receipt.sequence != Self.untrue.sequence)
         #expect(try payloads == ["connects", "one"])
         host.lock.release()
         try await store.close()
