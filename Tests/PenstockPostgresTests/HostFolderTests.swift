@@ -8,23 +8,16 @@ import Testing
 @testable import PenstockPostgres
 
 /// The folder that the processes of one machine share for a store: whose it has to be, and what becomes of it.
-@Suite(.enabled(if: PostgresServer.programs != nil, "This machine has no PostgreSQL."), .timeLimit(.minutes(5)))
-struct HostFolderTests {
-    private let url: String
-    private let address: ServerAddress
-    private let jobs: QueueName
-    private let server: ServerConnection
-
-    init() async throws {
-        let schema = try await ClosedSchema()
-        (url, address, jobs, server) = (schema.url, schema.address, schema.jobs, schema.server)
+extension HostTests {
+    /// Where the folder lies. When this returns, the test has none.
+    private func folderPath() throws -> String {
+        let host = try #require(SameHost(server, address))
+        return host.folder.folder.path
     }
 
     @Test func theFolderGoesWithTheLastStore() async throws {
         let (first, second) = (try await PostgresStore.open(url: url), try await PostgresStore.open(url: url))
-        var host = SameHost(server, address)
-        let folder = try #require(host?.folder.folder.path)
-        host = nil
+        let folder = try folderPath()
         try await first.close()
         #expect(FileManager.default.fileExists(atPath: folder))
         try await second.close()
@@ -78,9 +71,7 @@ struct HostFolderTests {
     }
 
     @Test func aFolderThatADeadProcessHasLeftIsRemoved() async throws {
-        var host = SameHost(server, address)
-        let folder = try #require(host?.folder.folder.path)
-        host = nil
+        let folder = try folderPath()
         try left(at: folder, ["store"])
         // A few of all that are there at a time.
         try await eventually {
@@ -92,9 +83,7 @@ struct HostFolderTests {
 
     /// Whatever lies where the folders do, nothing that is not Penstock's is removed, and no link is followed.
     @Test func nothingElseIsRemoved() async throws {
-        var host = SameHost(server, address)
-        let folder = try #require(host?.folder.folder.path)
-        host = nil
+        let folder = try folderPath()
         let own = URL(filePath: folder).deletingLastPathComponent().path
         let elsewhere = FileManager.default.temporaryDirectory.appending(path: "elsewhere-\(UUID())").path
         defer { try? FileManager.default.removeItem(atPath: elsewhere) }
@@ -118,9 +107,7 @@ struct HostFolderTests {
     /// A process of another user that has prepared the folder reads what passes through it, and can stop this user's processes.
     @Test(arguments: [true, false])
     func aFolderThatIsOpenToOthersIsNotUsed(isLink: Bool) async throws {
-        var host = SameHost(server, address)
-        let folder = try #require(host?.folder.folder.path)
-        host = nil
+        let folder = try folderPath()
         if isLink {
             try FileManager.default.createSymbolicLink(atPath: folder, withDestinationPath: "/tmp")
         } else {

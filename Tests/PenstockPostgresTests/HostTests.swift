@@ -7,13 +7,13 @@ import Testing
 
 @testable import PenstockPostgres
 
-/// Stores of one machine wake each other without the server, and one of them hears it for all.
+/// What the stores of one machine have in common: they wake each other without the server, and one of them hears it for all.
 @Suite(.enabled(if: PostgresServer.programs != nil, "This machine has no PostgreSQL."), .timeLimit(.minutes(5)))
 struct HostTests {
-    private let url: String
-    private let address: ServerAddress
-    private let jobs: QueueName
-    private let server: ServerConnection
+    let url: String
+    let address: ServerAddress
+    let jobs: QueueName
+    let server: ServerConnection
 
     init() async throws {
         let schema = try await ClosedSchema()
