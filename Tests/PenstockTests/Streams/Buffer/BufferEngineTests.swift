@@ -47,6 +47,57 @@ import Testing
         #expect(the.calls.calls(of: .enqueue).count == 2, "Two that go through, and three that wait.")
     }
 
+    /// Notes how many verdicts each call carries.
+    private final class CarriedVerdicts: ForwardingStore {
+        let base: any MessageStore
+        let counts = Mutex<[Int]>([])
+
+        init(base: any MessageStore) { self.base = base }
+
+        func perform(_ operations: [StoreOperation], flushed: Flushed?) async throws -> Performed {
+            let count = operations.reduce(0) { sum, operation in
+                if case .settle(let settlements) = operation { sum + settlements.count } else { sum }
+            }
+            counts.withLock { $0.append(count) }
+            return try await base.perform(operations, flushed: flushed)
+        }
+    }
+
+    /// A source that always has a value would have the loop make its next call before anything of that is settled.
+    @Test func whatWasGivenIsSettledWithTheNextCall() async throws {
+        let the = Fixture()
+        let calls = CarriedVerdicts(base: the.base)
+        var options = PenstockStore.Options()
+        options.time = the.time
+        let queue = try await PenstockStore(calls, options: options).queue("q", of: Int.self)
+        let executor = CountingExecutor()
+        let engine = Mutex<BufferEngine<Int>?>(nil)
+        let verdicts = Mutex<[Task<Void, any Error>]>([])
+        let made = BufferEngine(
+            queue: queue, options: .init(size: 20, prefetch: .keepFull, whenFull: .wait),
+            outlets: .init(
+                ask: { _ in for value in 1...8 { engine.withLock { $0 }?.arrived(value) } },
+                give: { deliveries in
+                    for delivery in deliveries {
+                        let verdict = Task(executorPreference: executor) { try await delivery.done() }
+                        verdicts.withLock { $0.append(verdict) }
+                    }
+                    engine.withLock { $0 }?.arrived(9)
+                    return true
+                },
+                cancelUpstream: {}))
+        engine.withLock { $0 = made }
+        try await made.holder.line.manyWentTogether()
+        made.request(8)
+        let run = Task(executorPreference: executor) { await made.run() }
+        await withCheckedContinuation { still in made.whenStill { still.resume() } }
+        #expect(calls.counts.withLock { $0 } == [0, 8])
+        for verdict in verdicts.withLock({ $0 }) { try await verdict.value }
+        made.cancel()
+        #expect(await run.value == nil)
+        #expect(try await the.store.values([.ready]) == [9])
+    }
+
     /// Others fill the queue for a moment, and what was to be stored is offered one by one. What comes after it in the same
     /// call is not forgotten.
     @Test(arguments: 1...2)
