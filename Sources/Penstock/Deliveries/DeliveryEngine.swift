@@ -14,7 +14,7 @@ package final class DeliveryEngine<Element: Sendable>: Sendable {
 
     private let queue: Queue<Element>
     private let inFlightMax: Int
-    private let holder: LeaseHolder
+    let holder: LeaseHolder
     private let give: @Sendable (Delivery<Element>) -> Bool
     private let state = Mutex(State())
     /// Rings when demand came, or nobody wants more.
@@ -110,6 +110,7 @@ package final class DeliveryEngine<Element: Sendable>: Sendable {
                 state.withLock { state in
                     if state.demand < .max { state.demand -= 1 }
                 }
+                holder.line.handsOut()
                 guard give(delivery) else { break }
                 left.removeFirst()
             }

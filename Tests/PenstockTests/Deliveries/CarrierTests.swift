@@ -132,6 +132,39 @@ import Testing
         #expect(store.handIns.count == handInsBefore)
     }
 
+    /// Between any two that the engine hands out, the verdict on the first looks twice whether it goes on: an engine that said nothing would
+    /// be taken for one that has stopped.
+    @Test func theNextClaimOfAnEngineTakesTheVerdictAlong() async throws {
+        let store = HandInStore(base: the.base)
+        var options = PenstockStore.Options()
+        options.time = the.time
+        let queue = try await PenstockStore(store, options: options).queue("q", of: Int.self)
+        try await queue.enqueue(contentsOf: Array(1...8))
+        let (executor, settled) = (SteppedExecutor(), Tally())
+        let engine = DeliveryEngine(queue: queue, inFlightMax: 8, lease: .seconds(30)) { delivery in
+            if delivery.payload == 1 {
+                _ = Task(executorPreference: executor) {
+                    try await delivery.done()
+                    settled.add()
+                }
+            }
+            for _ in 1...2 { executor.runNext() }
+            return true
+        }
+        let line = engine.holder.line
+        try await line.manyWentTogether()
+        engine.request(9)
+        let reader = Task { await engine.run() }
+        try await eventually { line.isAwaited || store.handIns.count > 0 }
+        try await eventually {
+            while executor.runNext() {}
+            return settled.count == 1
+        }
+        #expect(store.handIns.count == 0)
+        engine.cancel()
+        #expect(await reader.value == nil)
+    }
+
     private static func lease(_ number: Int) -> Lease {
         Lease(sequence: SequenceNumber(Int64(number)), token: LeaseToken(rawValue: Int64(number)))
     }
