@@ -106,7 +106,8 @@ public struct WaitReason: Hashable, Sendable {
         case untold
         /// Blocked: somebody has paused its group.
         case groupPaused
-        /// Blocked: a message of its group has a permit.
+        /// Blocked: a message of its group has a permit, and none is free; or one is, and by the rate of the group a worker is to take
+        /// another message first.
         case permit(Other)
         /// Blocked: more messages than ``WaitReason/namedMax`` have permits of its group.
         case morePermits

@@ -11,6 +11,7 @@ enum WaitRules {
         "says what keeps workers from what is due": due,
         "names the tasks that a task waits for": pending,
         "names what has the permits of a group, and counts what comes before": blocked,
+        "names nobody's permit while one is free": free,
         "counts in the order in which a group goes on": orders,
         "counts what is ahead": ahead,
         "names the limits that are used up": limits,
@@ -166,6 +167,24 @@ enum WaitRules {
         let found = try await causes(store, last)
         #expect(found.count == WaitReason.namedMax + 2)
         #expect(found.suffix(2) == [.morePermits, .before(WaitReason.Count(1))])
+    }
+
+    static func free(_ bench: Bench) async throws {
+        var rated = policy(.limit(3))
+        rated.ratePerKey = Rate(1, per: .seconds(60))
+        let store = try await bench.open(rated, mail: policy(.limit(3)))
+        for queue in [QueueName.jobs, .mail] { try await store.put(.text("1", group: "a"), to: queue) }
+        let late = try await store.put(.text("2", group: "a")).sequence
+        let first = WaitReason.Other(sequence: SequenceNumber(1), state: .ready)
+        #expect(try await causes(store, late) == [.permit(first)], "It is to start first, by the rate.")
+        _ = try await store.takeOne()
+        let found = try await causes(store, late)
+        if case .groupRate? = found.first {} else { Issue.record("the rate of the group was not named") }
+        #expect(found.count == 1)
+        _ = try await store.takeOne(from: .mail)
+        try await store.configure(.mail, .pauseGroup("a"))
+        let paused = try await store.put(.text("2", group: "a"), to: .mail).sequence
+        #expect(try await causes(store, paused) == [.groupPaused])
     }
 
     static func orders(_ bench: Bench) async throws {

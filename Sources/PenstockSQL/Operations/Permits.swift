@@ -133,6 +133,14 @@ enum Permits {
         try connection.has(anyUnclaimed, .integer(group.account.id), .text(group.key), .integer(sequence))
     }
 
+    /// Whether those that have permits of a group keep `sequence` from one: none is free or, where the group has a rate, a worker is to take
+    /// another one first.
+    static func keepOut(_ sequence: Int64, of group: Group, _ connection: Connection) throws -> Bool {
+        if group.policy == nil { return false }
+        if try given(of: group, upTo: group.permitCount, connection) >= group.permitCount { return true }
+        return try group.account.policy.ratePerKey != nil && hasUnclaimed(group, besides: sequence, connection)
+    }
+
     /// Ready messages of a group beyond `count`, up to `limit` of them: those that would come last.
     static func lastReady(
         of group: Group, beyond count: Int64, limit: Int, _ connection: Connection

@@ -96,14 +96,15 @@ package struct WaitReader {
         var causes: [WaitReason.Cause] = []
         if try connection.has(readPause, of[0], of[1]) { causes.append(.groupPaused) }
         causes += try groupTime(queue, key)
-        let holders = try connection.all(selectPermits, of[0], of[1], .integer(Int64(WaitReason.namedMax) + 1)) {
-            $0.integer(0)
-        }
+        let group = Group(account: QueueAccount(queue), key: key)
+        let areInTheWay = try Permits.keepOut(record.sequence.rawValue, of: group, connection)
+        let limit = Value.integer(areInTheWay ? Int64(WaitReason.namedMax) + 1 : 0)
+        let holders = try connection.all(selectPermits, of[0], of[1], limit) { $0.integer(0) }
         for other in try records(Array(holders.prefix(WaitReason.namedMax))) {
             causes.append(.permit(try self.other(other)))
         }
         if holders.count > WaitReason.namedMax { causes.append(.morePermits) }
-        let before = try countBefore(record, Group(account: QueueAccount(queue), key: key))
+        let before = try countBefore(record, group)
         if before > 0 { causes.append(.before(WaitReason.Count(before))) }
         return causes
     }

@@ -47,8 +47,12 @@ extension MemoryState {
         if queue.pausedGroups.contains(group) { causes.append(.groupPaused) }
         causes += groupTime(group, queue, at: moment)
         let holders = (queue.line.permits[group] ?? []).sorted().compactMap { messages[$0] }
-        causes += holders.prefix(WaitReason.namedMax).map { .permit(other($0, at: moment)) }
-        if holders.count > WaitReason.namedMax { causes.append(.morePermits) }
+        // While one is free those that have the others are in the way only where a worker is to take one of them first.
+        let isUnclaimed = queue.policy.ratePerKey != nil && holders.contains { $0.hold == nil }
+        if let permitCount = queue.policy.groups?.permitCount, holders.count >= permitCount || isUnclaimed {
+            causes += holders.prefix(WaitReason.namedMax).map { .permit(other($0, at: moment)) }
+            if holders.count > WaitReason.namedMax { causes.append(.morePermits) }
+        }
         let before = inOrder(
             Set(queue.line.blocked.elements.filter { messages[$0]?.group == group }), queue.policy.groups
         ).prefix { $0 != message.sequence }.count
