@@ -260,6 +260,7 @@ extension BufferEngine {
             }
             opened.append(delivery)
             if outlets.givesToCode {
+                holder.line.handsOut()
                 give(opened)
                 opened = []
             }

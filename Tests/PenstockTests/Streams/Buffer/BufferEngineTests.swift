@@ -47,29 +47,39 @@ import Testing
         #expect(the.calls.calls(of: .enqueue).count == 2, "Two that go through, and three that wait.")
     }
 
-    /// Notes how many verdicts each call carries.
-    private final class CarriedVerdicts: ForwardingStore {
+    /// Notes how many verdicts each call carries, and how often verdicts go by themselves.
+    private final class VerdictCalls: ForwardingStore {
         let base: any MessageStore
-        let counts = Mutex<[Int]>([])
+        let carried = Mutex<[Int]>([])
+        let handIns = Tally()
 
         init(base: any MessageStore) { self.base = base }
+
+        func settle(_ settlements: [Settlement]) async throws -> [SettleResult] {
+            handIns.add()
+            return try await base.settle(settlements)
+        }
 
         func perform(_ operations: [StoreOperation], flushed: Flushed?) async throws -> Performed {
             let count = operations.reduce(0) { sum, operation in
                 if case .settle(let settlements) = operation { sum + settlements.count } else { sum }
             }
-            counts.withLock { $0.append(count) }
+            carried.withLock { $0.append(count) }
             return try await base.perform(operations, flushed: flushed)
+        }
+
+        func queue(time: ManualTime) async throws -> Queue<Int> {
+            var options = PenstockStore.Options()
+            options.time = time
+            return try await PenstockStore(self, options: options).queue("q", of: Int.self)
         }
     }
 
     /// A source that always has a value would have the loop make its next call before anything of that is settled.
     @Test func whatWasGivenIsSettledWithTheNextCall() async throws {
         let the = Fixture()
-        let calls = CarriedVerdicts(base: the.base)
-        var options = PenstockStore.Options()
-        options.time = the.time
-        let queue = try await PenstockStore(calls, options: options).queue("q", of: Int.self)
+        let calls = VerdictCalls(base: the.base)
+        let queue = try await calls.queue(time: the.time)
         let executor = CountingExecutor()
         let engine = Mutex<BufferEngine<Int>?>(nil)
         let verdicts = Mutex<[Task<Void, any Error>]>([])
@@ -91,11 +101,48 @@ import Testing
         made.request(8)
         let run = Task(executorPreference: executor) { await made.run() }
         await withCheckedContinuation { still in made.whenStill { still.resume() } }
-        #expect(calls.counts.withLock { $0 } == [0, 8])
+        #expect(calls.carried.withLock { $0 } == [0, 8])
         for verdict in verdicts.withLock({ $0 }) { try await verdict.value }
         made.cancel()
         #expect(await run.value == nil)
         #expect(try await the.store.values([.ready]) == [9])
+    }
+
+    /// Between any two that a subscriber's code is given, the verdict on the first looks twice whether the loop goes on.
+    @Test func aVerdictWaitsForALoopThatGivesToCode() async throws {
+        let the = Fixture()
+        let calls = VerdictCalls(base: the.base)
+        let queue = try await calls.queue(time: the.time)
+        let (executor, settled) = (SteppedExecutor(), Tally())
+        let engine = Mutex<BufferEngine<Int>?>(nil)
+        let made = BufferEngine(
+            queue: queue, options: .init(size: 20, prefetch: .keepFull, whenFull: .wait),
+            outlets: .init(
+                ask: { _ in for value in 1...8 { engine.withLock { $0 }?.arrived(value) } },
+                give: { deliveries in
+                    for delivery in deliveries where delivery.payload == 1 {
+                        _ = Task(executorPreference: executor) {
+                            try await delivery.done()
+                            settled.add()
+                        }
+                    }
+                    for _ in 1...2 { executor.runNext() }
+                    return true
+                },
+                givesToCode: true, cancelUpstream: {}))
+        engine.withLock { $0 = made }
+        let line = made.holder.line
+        try await line.manyWentTogether()
+        made.request(8)
+        let run = Task { await made.run() }
+        try await eventually { line.isAwaited || calls.handIns.count > 0 }
+        try await eventually {
+            while executor.runNext() {}
+            return settled.count == 1
+        }
+        #expect(calls.handIns.count == 0)
+        made.cancel()
+        #expect(await run.value == nil)
     }
 
     /// Others fill the queue for a moment, and what was to be stored is offered one by one. What comes after it in the same
