@@ -7,7 +7,6 @@
 #include <grp.h>
 #include <pthread.h>
 #include <pwd.h>
-#include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -259,19 +258,4 @@ int penstock_change_mode(int descriptor, uint32_t mode) {
 #else
     return fchmod(descriptor, (mode_t)mode);
 #endif
-}
-
-int penstock_ignores_signal(int number) {
-    struct sigaction action;
-    return sigaction(number, NULL, &action) == 0 && action.sa_handler == SIG_IGN;
-}
-
-void penstock_end_by_signal(int number) {
-    signal(number, SIG_DFL);
-    // The threads of Dispatch have it blocked.
-    sigset_t signals;
-    sigemptyset(&signals);
-    sigaddset(&signals, number);
-    pthread_sigmask(SIG_UNBLOCK, &signals, NULL);
-    raise(number);
 }

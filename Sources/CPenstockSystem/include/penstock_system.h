@@ -54,13 +54,6 @@ char **penstock_environment(void);
 // A file in memory that has no name, and is gone with its last descriptor; -1 where there are none.
 int penstock_memory_file(void);
 
-// Whether this process does nothing at that signal: a shell has what it starts in its background ignore SIGINT.
-int penstock_ignores_signal(int number);
-
-// Ends this process as the signal does where nothing is set for it. Returns where the system lets the process live, as the first one of a
-// container.
-void penstock_end_by_signal(int number);
-
 // Gives a process, and each thread of this one, the nice value that this process was started with or was given since.
 void penstock_share_nice_value(int process);
 

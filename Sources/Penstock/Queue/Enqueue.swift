@@ -117,17 +117,14 @@ extension Queue where Element == [UInt8] {
         try await accept(try coded(messages), durability, timeout)
     }
 
-    /// The same for somebody who may lose the right to it while he waits for room, or follows how far it has come.
+    /// The same for somebody who may lose the right to it while he waits for room.
     ///
-    /// - Parameters:
-    ///   - mayOffer: asked before each offer; what it throws ends the call. What went in before stays.
-    ///   - accepted: told after each offer what went in by it. It is not told of one that fails.
+    /// - Parameter mayOffer: asked before each offer; what it throws ends the call. What went in before stays.
     @discardableResult
     package func enqueue(
-        _ messages: [NewMessage], durability: Durability? = nil, timeout: Duration? = nil,
-        asking mayOffer: @Sendable () throws -> Void, telling accepted: @Sendable ([Receipt]) -> Void = { _ in }
+        _ messages: [NewMessage], asking mayOffer: @Sendable () throws -> Void
     ) async throws -> [Receipt] {
-        try await accept(try coded(messages), durability, timeout, asking: mayOffer, telling: accepted)
+        try await accept(try coded(messages), nil, nil, asking: mayOffer)
     }
 
     private func coded(_ messages: [NewMessage]) throws -> [NewMessage] {
@@ -162,20 +159,16 @@ extension Queue {
     /// A queue that is not full costs one call of the store, whatever its policy.
     private func accept(
         _ messages: [NewMessage], _ durability: Durability?, _ timeout: Duration?,
-        asking mayOffer: @Sendable () throws -> Void = {}, telling accepted: @Sendable ([Receipt]) -> Void = { _ in }
+        asking mayOffer: @Sendable () throws -> Void = {}
     ) async throws -> [Receipt] {
         if messages.isEmpty { return [] }
-        guard let tracing = handle.tracing else {
-            return try await putInLine(messages, durability, timeout, mayOffer, accepted)
-        }
-        return try await tracing.send(messages, to: name) {
-            try await putInLine($0, durability, timeout, mayOffer, accepted)
-        }
+        guard let tracing = handle.tracing else { return try await putInLine(messages, durability, timeout, mayOffer) }
+        return try await tracing.send(messages, to: name) { try await putInLine($0, durability, timeout, mayOffer) }
     }
 
     private func putInLine(
         _ messages: [NewMessage], _ durability: Durability?, _ timeout: Duration?,
-        _ mayOffer: @Sendable () throws -> Void, _ accepted: @Sendable ([Receipt]) -> Void
+        _ mayOffer: @Sendable () throws -> Void
     ) async throws -> [Receipt] {
         let deadline = timeout.map { handle.time.boot + $0 }
         let durability = durability ?? handle.durability
@@ -183,7 +176,7 @@ extension Queue {
         // A producer that comes while others wait may not overtake them.
         if handle.lines.count(for: name) == 0 {
             try mayOffer()
-            receipts = try await offer(messages, durability, accepted)
+            receipts = try await offer(messages, durability)
             if receipts.count == messages.count { return receipts }
         }
         let place = handle.lines.join(name)
@@ -194,7 +187,7 @@ extension Queue {
                 // The token comes before the offer: a ring in between is not lost.
                 let token = storage.changes.token(for: name)
                 try mayOffer()
-                receipts += try await offer(Array(messages.dropFirst(receipts.count)), durability, accepted)
+                receipts += try await offer(Array(messages.dropFirst(receipts.count)), durability)
                 if receipts.count == messages.count { return receipts }
                 try await within(deadline, handle.time) { try await handle.waitForRoom(in: name, after: token) }
             }
@@ -211,12 +204,10 @@ extension Queue {
             throw error
         }
     }
-    private func offer(
-        _ messages: [NewMessage], _ durability: Durability, _ accepted: @Sendable ([Receipt]) -> Void
-    ) async throws -> [Receipt] {
+
+    private func offer(_ messages: [NewMessage], _ durability: Durability) async throws -> [Receipt] {
         let receipts = try await storage.enqueue(messages, to: name, durability: durability)
         metrics.record(receipts, of: messages)
-        accepted(receipts)
         return receipts
     }
 }

@@ -1,5 +1,3 @@
-import PenstockTestKit
-import Subprocess
 import Testing
 
 @Suite(.timeLimit(.minutes(5)))
@@ -79,38 +77,5 @@ struct EnqueueLinesTests {
             try await tool.succeed(["enqueue", "q", "--lines"], input: input).output
                 == "5 messages enqueued (6 to 10), 5 older ones dropped.\n")
         #expect(try await tool.payloads("ready") == ["3", "4", "5"])
-    }
-
-    /// The input may have more, and the third line waits for room.
-    @Test(arguments: [SIGTERM, SIGINT])
-    func aSignalEndsItWithAWordOfWhatIsInLine(signal: Int32) async throws {
-        let tool = try await Tool.withQueue("--capacity", "2", "--when-full", "wait")
-        let gate = try Gate(in: tool)
-        let command = try await Running.start(tool, ["enqueue", "q", "--lines", "--file", gate.path])
-        try gate.open(for: 3)
-        try await eventually { try await tool.payloads("ready").count == 2 }
-        command.signal(signal)
-        let said = String(decoding: try await command.errors.readToEnd(), as: UTF8.self)
-        #expect(
-            said == "penstock: Stopped by a signal: the first 2 lines are enqueued and stay, and no later one is.\n")
-        #expect(try await command.output.readToEnd() == [])
-        #expect(try await command.status == .signaled(signal))
-        #expect(try await tool.payloads("ready").count == 2)
-    }
-
-    /// A shell has what it starts in its background ignore SIGINT.
-    @Test func aSignalThatIsIgnoredStaysSo() async throws {
-        let tool = try await Tool.withQueue()
-        let outcome = try await tool.run(
-            script: #"""
-                mkfifo lines && exec 3<>lines || exit
-                "$0" enqueue q --lines --file lines &
-                echo one >&3 && "$0" work q --max 1 -- true || exit
-                kill -INT $!
-                echo two >&3 && "$0" work q --max 1 -- true || exit
-                kill $! && wait $!
-                """#)
-        #expect(outcome.status == .exited(143))
-        #expect(outcome.errors.contains("the first 2 lines are enqueued and stay, and no later one is."))
     }
 }

@@ -26,8 +26,8 @@ struct EnqueueCommand: AsyncParsableCommand {
 
             With --lines every line is a message, the last one also without its line end. Empty lines are messages \
             too, unless --skip-empty is given. Bytes that are not UTF-8, and a carriage return at a line's end, pass \
-            unharmed. Lines go in by batches, in their order; on an error, whatever its exit status, or a signal, those \
-            before it stay, and standard error says how many.
+            unharmed. Lines go in by batches, in their order; on an error, whatever its exit status, those before it stay, and \
+            the error says how many.
 
             With --wait it ends when the message does, whoever works it, and writes what that gave, byte for byte, and \
             nothing else: what a command wrote under `penstock work --result`, or what a handler gave. The exit status \
@@ -178,7 +178,6 @@ struct EnqueueCommand: AsyncParsableCommand {
         let batches = LineBatches(
             queue: queue, template: messageOptions.message([]), durability: acceptance.durability,
             timeout: acceptance.timeout)
-        StopSignals.end { batches.standing.end() }
         let tally = try await EnqueueLines(input: input, skipsEmpty: skipEmpty, batches: batches).run()
         try Output().answer(
             tally.sentence, tally.json(queue: queue.name), isJSON: storeOptions.isJSON, isChange: tally.lines > 0)

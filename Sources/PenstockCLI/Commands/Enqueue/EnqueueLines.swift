@@ -18,7 +18,6 @@ struct EnqueueLines {
     ///
     /// - Throws: ``Failure`` that names the line at which it ended, and says what is in line.
     func run() async throws -> EnqueueTally {
-        defer { batches.standing.finish() }
         var reader = LineReader(input.descriptor, lineBytesMax: Limits.payloadBytesMax, skipsEmpty: skipsEmpty)
         let progress = Progress(
             bytesTotal: input.descriptor.bytesAhead, isShown: ErrorOutput.isTerminal, time: SystemTime())

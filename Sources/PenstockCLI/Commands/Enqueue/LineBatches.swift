@@ -15,23 +15,14 @@ struct LineBatches: Sendable {
     let template: NewMessage
     let durability: Durability
     let timeout: Duration?
-    /// How far they have come.
-    let standing = LinesStanding()
 
     /// Enqueues `lines`, and counts them on from `tally`, or throws ``Stopped``.
     func enqueue(_ lines: [Line], after tally: EnqueueTally) async throws -> EnqueueTally {
         var tally = tally
         do {
-            standing.begin(lines)
-            let receipts = try await queue.enqueue(lines.map(message), durability: durability, timeout: timeout) {
-                try standing.offer()
-            } telling: {
-                standing.accept($0.count)
-            }
-            tally.add(receipts)
+            tally.add(try await queue.enqueue(lines.map(message), durability: durability, timeout: timeout))
             return tally
         } catch let error as PenstockError where error.code == .queueFull && lines.count > 1 {
-            standing.refuse()
             // The queue takes a batch whole or not at all. One line after the other, some would have found room: these
             // are found by halves, down to the first that does not.
             let half = lines.count / 2
@@ -40,7 +31,6 @@ struct LineBatches: Sendable {
         } catch let stopped as Stopped {
             throw stopped
         } catch {
-            if (error as? PenstockError)?.code != .outcomeUnknown { standing.refuse() }
             let receipts = (error as? PenstockError)?.receipts ?? []
             tally.add(receipts)
             let numbers = lines.dropFirst(receipts.count).map(\.number)

@@ -25,6 +25,9 @@ struct CommandWorker: Sendable {
     /// How long a worker that has nothing in its hands may take to end. It takes longer when another process holds the
     /// file.
     private static let leaveTime = Duration.seconds(1)
+    /// How long after the first signal another one is the first one still: timeout(1) signals a process and then its whole group, and means
+    /// one.
+    private static let firstSignalTime = Duration.milliseconds(250)
     /// How long one may take to give back what it has, when no command runs after the grace, or after a second signal.
     /// Should it not come to that, the kernel tells other workers that it is gone.
     private static let giveBackTime = Duration.seconds(3)
@@ -114,7 +117,7 @@ struct CommandWorker: Sendable {
                         ? "Stopping; no command runs."
                         : "Stopping; commands that run have \(DurationText.format(grace)) to end. A second signal stops at once."
                     timer.addTask {
-                        guard (try? await clock.sleep(for: StopSignals.firstTime)) != nil else { return }
+                        guard (try? await clock.sleep(for: Self.firstSignalTime)) != nil else { return }
                         reasons.add(.firstIsOver)
                     }
                 case .firstIsOver:

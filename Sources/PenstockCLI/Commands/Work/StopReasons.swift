@@ -1,3 +1,5 @@
+import Dispatch
+
 /// Why a worker should stop, as reasons come up.
 enum StopReason: Sendable {
     /// SIGTERM or SIGINT.
@@ -16,7 +18,17 @@ struct StopReasons: Sendable {
     init() {
         let (all, adding) = AsyncStream.makeStream(of: StopReason.self)
         (self.all, self.adding) = (all, adding)
-        StopSignals.follow { adding.yield(.signal($0)) }
+        let queue = DispatchQueue(label: "penstock.signals")
+        for number in [SIGTERM, SIGINT] {
+            _ = signal(number, SIG_IGN)
+            let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
+            // The source lives as long as its handler, and the handler as long as the process: it is never cancelled.
+            source.setEventHandler { [source] in
+                _ = source
+                adding.yield(.signal(number))
+            }
+            source.activate()
+        }
     }
 
     func add(_ reason: StopReason) { adding.yield(reason) }
