@@ -110,8 +110,8 @@ public struct PruneRequest: Sendable {
     public var retention: Retention?
     /// How many messages at most.
     public var limit: Int
-    /// Whether tasks may be passed over unseen which this process has found within the last hour to be kept by dead letters: somebody
-    /// who prunes each minute need not look at all of them each time. A server is not told.
+    /// Whether tasks may be passed over unseen which the process of the store, a server's where it is at one, has found within the last
+    /// hour to be kept by dead letters: a worker prunes each minute, and need not look at all of them each time.
     package var passesKept = false
 
     /// Makes a request for one step of up to `limit` messages.

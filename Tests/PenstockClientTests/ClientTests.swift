@@ -184,6 +184,30 @@ import Testing
         }
     }
 
+    /// A worker prunes each minute, and its server need not look each time at all that dead letters keep.
+    @Test func aPruningSaysWhetherKeptTasksMayBePassedOver() async throws {
+        final class AskedStore: ForwardingStore {
+            let base: any MessageStore = InMemoryStore()
+            let passesKept = Mutex<[Bool]>([])
+
+            func prune(_ request: PruneRequest) async throws -> Pruned {
+                passesKept.withLock { $0.append(request.passesKept) }
+                return try await base.prune(request)
+            }
+        }
+        let asked = AskedStore()
+        let server = try await TestServer.start(PenstockStore(asked), keepsUp: false)
+        let client = try await PenstockStore.open(url: server.url)
+        for passesKept in [true, false] {
+            var request = PruneRequest()
+            request.passesKept = passesKept
+            _ = try await client.storage.prune(request)
+        }
+        #expect(asked.passesKept.withLock { $0 } == [true, false])
+        try await client.close()
+        await server.stop()
+    }
+
     /// A read-only client and a read-only server change nothing, and look at everything.
     @Test func readOnlyLooks() async throws {
         let store = PenstockStore(InMemoryStore())

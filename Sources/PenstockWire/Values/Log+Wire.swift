@@ -44,9 +44,10 @@ extension LogPage: WireValue {
 }
 
 extension PruneRequest: WireValue {
-    package func write(to writer: inout WireWriter) { writer(queue, retention, limit) }
+    package func write(to writer: inout WireWriter) { writer(queue, retention, limit, passesKept) }
     package init(from reader: inout WireReader) throws {
         try self.init(queue: reader(), retention: reader(), limit: reader())
+        passesKept = try reader()
     }
 }
 
