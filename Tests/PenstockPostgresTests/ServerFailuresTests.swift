@@ -30,6 +30,12 @@ struct ServerFailuresTests {
         #expect(code(nil, "invalid port number") == .invalidInput)
     }
 
+    @Test func aServerThatHasNoPlaceLeftSaysSo() {
+        let error = ServerError(state: "53300", message: "too many clients", isLost: true)
+        let said = (ServerFailures.translated(error, address) as? PenstockError)?.message
+        #expect(said?.contains("takes no more connections (too many clients), and nothing was done") == true)
+    }
+
     /// A password that is being changed ends no worker.
     @Test(arguments: ["28P01", "28000"]) func whoWasLetInBeforeTriesAgain(_ state: String) {
         #expect(code(state, isOfOpenStore: true) == .unreachable)

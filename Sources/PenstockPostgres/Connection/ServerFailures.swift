@@ -28,6 +28,11 @@ enum ServerFailures {
             return failure(
                 .forbidden,
                 "\(place) does not let this user in (\(error.message)); look at the user, PGPASSWORD and ~/.pgpass.")
+        case (_, "53300"):
+            return failure(
+                .unreachable,
+                "\(place) takes no more connections (\(error.message)), and nothing was done; end some, or let it have more."
+            )
         case (_, "42501"):
             return failure(
                 .forbidden,

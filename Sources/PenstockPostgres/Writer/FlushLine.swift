@@ -23,8 +23,24 @@ final class FlushLine: Sendable {
         var deadline = ContinuousClock.now
     }
 
+    /// The server lets this process in no more times, so nobody could say of a transaction that it is on the disk.
+    struct Unready: Error {
+        let cause: ServerError
+    }
+
+    /// A connection for the thread. The writer's thread makes it, and has no more to do with it then.
+    private final class Spare: @unchecked Sendable {
+        let known: Known
+
+        init(_ known: Known) { self.known = known }
+    }
+
     private struct State {
         var entries: [Entry] = []
+        /// Whether the thread has a connection, as far as it knows.
+        var isConnected = false
+        /// One that it has not taken yet.
+        var spare: Spare?
         /// The number of the first transaction that the thread has taken and not answered.
         var takenFirst: Int64?
         var isRunning = false
@@ -45,6 +61,30 @@ final class FlushLine: Sendable {
         self.slots = slots
         self.random = random
         self.timings = timings
+    }
+
+    /// Sees to it that the thread has a connection before a transaction is committed that needs it: then a server that takes no more of them
+    /// leaves nothing open. Where the thread loses it later it connects behind the COMMIT. Blocks.
+    ///
+    /// - Throws: ``Unready``; ``ServerError``.
+    func makeReady(_ stalls: Stalls) throws {
+        if state.withLock({ $0.isConnected || $0.spare != nil }) { return }
+        let start = ContinuousClock.now
+        defer { stalls.note(since: start) }
+        do {
+            let spare = Spare(try connected())
+            state.withLock { $0.spare = spare }
+        } catch let error as ServerError where ["28", "53"].contains(error.errorClass) {
+            throw Unready(cause: error)
+        }
+    }
+
+    private func takeSpare() -> Known? {
+        state.withLock { state in
+            defer { state.spare = nil }
+            if state.spare != nil { state.isConnected = true }
+            return state.spare
+        }?.known
     }
 
     /// Takes callers that wait, and answers processes that do not. The first begin the thread.
@@ -83,6 +123,7 @@ final class FlushLine: Sendable {
         }
         bell.signal()
         if isRunning { end.wait() }
+        _ = takeSpare()
     }
 
     private func take() -> [Entry] {
@@ -135,10 +176,12 @@ final class FlushLine: Sendable {
         var backoff = Backoff(random: random)
         while let deadline = left.map(\.deadline).min() {
             do {
+                connection = connection ?? takeSpare()
                 if connection?.server.isSuperseded == true { connection = nil }
                 let isNew = connection == nil
                 let known = try connection ?? connected()
                 connection = known
+                if isNew { state.withLock { $0.isConnected = true } }
                 let server = known.server
                 server.deadline = max(deadline, .now) + .seconds(1)
                 let lost = try left.filter { try !known.has($0) && !$0.mark.isThere(server) }
@@ -162,6 +205,7 @@ final class FlushLine: Sendable {
             } catch {
                 if let server = connection?.server { sessions.abandon(server) }
                 connection = nil
+                state.withLock { $0.isConnected = false }
                 let late = left.filter { $0.deadline <= .now }
                 for entry in late { finish(entry, unknown(error)) }
                 left.removeAll { entry in late.contains { $0.mark.number == entry.mark.number } }

@@ -86,7 +86,8 @@ final class TransactionRunner {
             var cause = error
             for job in jobs {
                 // Where it was the server, those whose time is over have waited for it together.
-                if job.deadline <= .now, (cause as? ServerError)?.isInTheWay == true {
+                let isOver = job.deadline <= .now && (cause as? ServerError)?.isInTheWay == true
+                if isOver || cause is FlushLine.Unready && job.durability == .powerLoss {
                     job.finish(translated(cause))
                     continue
                 }
@@ -149,13 +150,15 @@ final class TransactionRunner {
         }
     }
 
-    private func translated(_ error: any Error) -> any Error { ServerFailures.translated(error, address) }
+    private func translated(_ error: any Error) -> any Error {
+        ServerFailures.translated((error as? FlushLine.Unready)?.cause ?? error, address)
+    }
 
     // MARK: Transactions
 
     /// Carries out jobs in one transaction, however often the server goes away meanwhile, until their deadline.
     ///
-    /// - Parameter takesRequests: whether also what other processes of this machine have asked for.
+    /// - Parameter takesRequests: whether also what other processes of this machine have asked for; else other jobs may wait behind these.
     private func together(_ jobs: [any Job], takesRequests: Bool) throws {
         let deadline = jobs.map(\.deadline).min() ?? .now
         number += 1
@@ -176,6 +179,11 @@ final class TransactionRunner {
             } catch let error as ServerError where error.isContradiction && !guardsAttempts {
                 // What was sent ahead was told of when the attempt was over.
                 guardsAttempts = true
+            } catch let error as FlushLine.Unready {
+                access?.leave()
+                // What needs no flush is not to wait for one.
+                guard takesRequests, jobs.areForPowerLoss, writer.wantsNothingElse, connection.pause(until: deadline)
+                else { throw error }
             } catch let error as ServerError where error.isLost || error.mayBeTriedAgain {
                 if error.isLost { connection.disconnect() }
                 // Others of this machine need not wait for the same.
@@ -203,6 +211,7 @@ final class TransactionRunner {
         let transaction: Transaction
         var requests: [PostedRequest] = []
         hadRequests = false
+        if jobs.contains(where: { $0.durability == .powerLoss }) { try flushes.makeReady(connection.stalls) }
         do {
             session.connection.guardsAttempts = guardsAttempts
             session.connection.sendsAhead = !guardsAttempts

@@ -218,6 +218,9 @@ extension GroupWriter {
         state.withLock { $0.jobs.contains { $0.durability == .powerLoss } }
     }
 
+    /// Whether all jobs that wait, if there are any, ask for that.
+    package var wantsNothingElse: Bool { state.withLock { $0.jobs.areForPowerLoss } }
+
     /// The first `count` jobs, which nobody carries out any more.
     package func takeFirst(_ count: Int) -> [any Job] {
         state.withLock { $0.jobs.removeFirst(upTo: count) }
@@ -244,6 +247,9 @@ extension GroupWriter {
 }
 
 extension [any Job] {
+    /// Whether each of them asks to survive a loss of power.
+    package var areForPowerLoss: Bool { allSatisfy { $0.durability == .powerLoss } }
+
     /// Takes out the first ones, `count` at most.
     fileprivate mutating func removeFirst(upTo count: Int) -> [any Job] {
         if count >= self.count {

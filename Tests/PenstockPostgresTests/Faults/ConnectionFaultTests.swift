@@ -1,5 +1,6 @@
 import Foundation
 import PenstockCore
+import PenstockTestKit
 import Testing
 
 @testable import PenstockPostgres
@@ -69,6 +70,32 @@ struct ConnectionFaultTests {
         #expect(try await worker.settle([Settlement(claim.messages[0].lease, .done)]) == [.settled(.done)])
         try await worker.close()
         try await other.close()
+    }
+
+    /// A server that lets nobody in once more, as one that has no connections left: what is committed could not be known to be on the disk.
+    @Test func whatCouldNotBeFlushedIsNotBegun() async throws {
+        try await open().close()
+        let role = PostgresServer.newName()
+        let admin = try Sessions.connect(to: address, busyMax: .seconds(30))
+        try admin.run("CREATE ROLE \(role) LOGIN SUPERUSER")
+        var options = PostgresStore.Options()
+        options.busyMax = .seconds(1)
+        let store = try await PostgresStore.open(
+            url: url.replacing("//penstock@", with: "//\(role)@"), options: options)
+        let message = NewMessage(payload: [1])
+        // The writer is connected, and nothing was flushed yet.
+        _ = try await store.enqueue([message], to: queue, durability: .processCrash)
+        try admin.run("ALTER ROLE \(role) NOLOGIN")
+        #expect(await errorCode { _ = try await enqueue("refused", store) } == .unreachable)
+        // What needs no flush goes on meanwhile, also beside what does.
+        async let refused = errorCode { _ = try await enqueue("refused", store) }
+        _ = try await store.enqueue([message], to: queue, durability: .processCrash)
+        #expect(await refused == .unreachable)
+        #expect(try admin.run("SELECT FROM penstock_log").rowCount == 2)
+        try admin.run("ALTER ROLE \(role) LOGIN")
+        #expect(try await enqueue("after", store).state == .ready)
+        #expect(try admin.run("SELECT FROM penstock_log").rowCount == 3)
+        try await store.close()
     }
 
     /// As while a password is changed, or where a standby that was promoted has rules of its own.
