@@ -39,11 +39,11 @@ enum ClockName {
         private static let firstNamespace = "time:[4026531834]"
 
         private static func bootID() -> String? {
-            let descriptor = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC)
+            let descriptor = SystemCall.uninterrupted { open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC) }
             guard descriptor >= 0 else { return nil }
             defer { close(descriptor) }
             var bytes = [UInt8](repeating: 0, count: 36)
-            let count = read(descriptor, &bytes, bytes.count)
+            let count = SystemCall.uninterrupted { read(descriptor, &bytes, bytes.count) }
             return count == 36 ? String(decoding: bytes, as: UTF8.self) : nil
         }
 

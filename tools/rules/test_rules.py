@@ -9,6 +9,7 @@ sys.dont_write_bytecode = True
 import comments  # noqa: E402: not before nothing is written
 import conflicts  # noqa: E402
 import folders  # noqa: E402
+import interruptions  # noqa: E402
 import mentions  # noqa: E402
 import source  # noqa: E402
 
@@ -85,6 +86,22 @@ class RulesTests(unittest.TestCase):
             self.assertEqual(len(self.conflicts(statement)), 1, statement)
         for statement in ("INSERT INTO b VALUES (1) ON CONFLICT DO NOTHING", "SELECT replace(a, b, c) -- INSERT OR IGNORE"):
             self.assertEqual(self.conflicts(statement), [], statement)
+
+    def test_calls_that_a_signal_may_interrupt(self):
+        def found(line):
+            return list(interruptions.broken(self.tree({"Sources/M/A.swift": f"func f() {{\n    {line}\n}}\n"})))
+
+        for line in (
+            'let a = open("b", O_RDWR)', "let a = Foundation.open(file(b), O_RDONLY)", "guard pread(a, &b, 1, 0) == 1 else { return }",
+            "if mkdir(path, 0o700) == 0 { SystemCall.uninterrupted { f() } }", "if true { return fsync(a) }",
+        ):
+            self.assertIn("Sources/M/A.swift:2", "".join(found(line)), line)
+        for line in (
+            "SystemCall.uninterrupted { Foundation.open(file(b), O_RDWR) }", "if SystemCall.uninterrupted({ mkdir(path, 0o700) }) == 0 {}",
+            "SystemCall.uninterrupted {\n        if a { f() }\n        return fsync(a)\n    }", "try await store.open()",
+            "try FileDescriptor.open(a, O_RDWR)", "// open(a, O_RDWR)",
+        ):
+            self.assertEqual(found(line), [], line)
 
     def test_lines_stay_where_they_are(self):
         text = 'let a = """\n  one \\(b)\n  """ // c\n/* d\n e */ let f = #"g"#\n'

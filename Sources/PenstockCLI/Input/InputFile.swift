@@ -1,4 +1,5 @@
 import Penstock
+import PenstockCore
 
 /// A file to read, or standard input.
 struct InputFile {
@@ -20,7 +21,7 @@ struct InputFile {
         if path.isEmpty {
             throw Failure(.usage, "The file's path is empty; name a file, or - for standard input.")
         }
-        let number = systemOpen(path, O_RDONLY | O_CLOEXEC)
+        let number = SystemCall.uninterrupted { systemOpen(path, O_RDONLY | O_CLOEXEC) }
         guard number >= 0 else {
             let failure = SystemFailure(code: errno)
             let status: ShellStatus = failure.code == ENOENT ? .missing : .inputOutput

@@ -1,3 +1,5 @@
+import PenstockCore
+
 #if canImport(Darwin)
     import Darwin
 #elseif canImport(Glibc)
@@ -50,13 +52,13 @@ package struct ProcessFacts: Sendable {
 
         /// A file of `/proc`, as far as it is of use here.
         private static func text(_ path: String) -> String? {
-            let file = open(path, O_RDONLY | O_CLOEXEC)
+            let file = SystemCall.uninterrupted { open(path, O_RDONLY | O_CLOEXEC) }
             guard file >= 0 else { return nil }
             defer { close(file) }
             var bytes: [UInt8] = []
             var part = [UInt8](repeating: 0, count: 16 * 1024)
             while bytes.count < 1024 * 1024 {
-                let count = read(file, &part, part.count)
+                let count = SystemCall.uninterrupted { read(file, &part, part.count) }
                 guard count > 0 else { break }
                 bytes += part.prefix(count)
             }

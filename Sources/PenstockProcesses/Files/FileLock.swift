@@ -1,4 +1,5 @@
 import Foundation
+import PenstockCore
 
 /// A lock on an open file as a whole, which the kernel lets go of with the file.
 enum FileLock {
@@ -26,11 +27,7 @@ enum FileLock {
     /// - Parameter lock: another call in tests, in which the system gives no locks.
     /// - Returns: 0 when it was taken, `EWOULDBLOCK` when another open file has it; else why the system gives none, an `errno`.
     static func take(_ descriptor: Int32, by lock: Call = FileLock.alone) -> Int32 {
-        while lock(descriptor) != 0 {
-            let failure = errno
-            if failure != EINTR { return failure }
-        }
-        return 0
+        SystemCall.uninterrupted { lock(descriptor) } == 0 ? 0 : errno
     }
 
     /// Lets go of the lock. To be said, and not only by closing: a child that was just forked has the descriptor until it runs its program.

@@ -82,12 +82,16 @@ package final class HostFolder: Sendable {
     ///
     /// - Parameter mayGo: is asked with the file `store` of the folder. One without it was left by a process that died as it made it.
     private static func remove(_ path: String, if mayGo: (Int32) -> Bool) {
-        let folder = Foundation.open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+        let folder = SystemCall.uninterrupted {
+            Foundation.open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+        }
         if folder < 0 { return }
         defer { close(folder) }
         var status = stat()
         guard fstat(folder, &status) == 0, status.st_uid == geteuid() else { return }
-        let file = openat(folder, fileName, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+        let file = SystemCall.uninterrupted {
+            openat(folder, fileName, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+        }
         if file < 0, errno != ENOENT { return }
         defer { if file >= 0 { close(file) } }
         if file >= 0, !mayGo(file) { return }
@@ -110,11 +114,12 @@ package final class HostFolder: Sendable {
     /// Whether the file says that it is `store`. One that says nothing yet does so from now on.
     private static func names(_ store: String, _ descriptor: Int32) -> Bool {
         var found = [UInt8](repeating: 0, count: store.utf8.count + 1)
-        let count = pread(descriptor, &found, found.count, 0)
+        let count = SystemCall.uninterrupted { pread(descriptor, &found, found.count, 0) }
         if count == 0 {
-            if pwrite(descriptor, store, store.utf8.count, 0) == store.utf8.count { return true }
+            let written = SystemCall.uninterrupted { pwrite(descriptor, store, store.utf8.count, 0) }
+            if written == store.utf8.count { return true }
             // Half of it, on a full disk, would be another store's for ever.
-            ftruncate(descriptor, 0)
+            SystemCall.uninterrupted { ftruncate(descriptor, 0) }
             return false
         }
         return count > 0 && found[..<count].elementsEqual(store.utf8)

@@ -25,11 +25,14 @@ package struct LogOwner: Equatable {
 
     /// What the process that opened the store last has written; `nil` when there is nothing, or nothing that can be read.
     private init?(recordIn folder: SharedFolder) {
-        let descriptor = open(folder.file(Self.fileName), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+        let descriptor = SystemCall.uninterrupted {
+            open(folder.file(Self.fileName), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+        }
         guard descriptor >= 0 else { return nil }
         defer { close(descriptor) }
         var bytes = [UInt8](repeating: 0, count: Self.size)
-        guard pread(descriptor, &bytes, Self.size, 0) == Self.size else { return nil }
+        let count = SystemCall.uninterrupted { pread(descriptor, &bytes, Self.size, 0) }
+        guard count == Self.size else { return nil }
         let parts = String(decoding: bytes, as: UTF8.self).split(whereSeparator: \.isWhitespace)
         guard parts.count == 4, let file = UInt64(parts[0]), let fileTime = Int64(parts[1]), let log = UInt64(parts[2]),
             let logTime = Int64(parts[3])
@@ -59,6 +62,6 @@ package struct LogOwner: Equatable {
         defer { close(descriptor) }
         var bytes = Array("\(now.file.number) \(now.file.nanoseconds) \(now.log.number) \(now.log.nanoseconds)".utf8)
         bytes += Array(repeating: UInt8(ascii: " "), count: size - 1 - bytes.count) + [UInt8(ascii: "\n")]
-        _ = pwrite(descriptor, bytes, size, 0)
+        SystemCall.uninterrupted { pwrite(descriptor, bytes, size, 0) }
     }
 }

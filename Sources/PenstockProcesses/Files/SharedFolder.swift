@@ -30,7 +30,7 @@ package struct SharedFolder: Sendable {
     package init(besideDatabaseAt databasePath: String) throws {
         self.init(existingBesideDatabaseAt: databasePath)
         let rights = rights
-        let isNew = mkdir(path, 0o700) == 0
+        let isNew = SystemCall.uninterrupted { mkdir(path, 0o700) } == 0
         if !isNew, errno != EEXIST { throw SystemErrors.failure("The folder \(path) cannot be made", errno) }
         try use(path, isFolder: true) { status, own, setMode in
             // Another user may have put something else in its place meanwhile.
@@ -54,7 +54,7 @@ package struct SharedFolder: Sendable {
     init(private path: String) throws {
         self.path = path
         database = nil
-        if mkdir(path, 0o700) != 0, errno != EEXIST {
+        if SystemCall.uninterrupted({ mkdir(path, 0o700) }) != 0, errno != EEXIST {
             throw SystemErrors.failure("The folder \(path) cannot be made", errno)
         }
         try use(path, isFolder: true) { status, own, setMode in try check(status, path, isFolder: true, own, setMode) }
@@ -79,7 +79,9 @@ package struct SharedFolder: Sendable {
     /// Opens `file` for reading and writing, made when it is missing, closed in child processes.
     package func open(_ file: String) throws -> Int32 {
         while true {
-            let existing = Foundation.open(file, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+            let existing = SystemCall.uninterrupted {
+                Foundation.open(file, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+            }
             if existing >= 0 {
                 do {
                     try checkFile(existing, file)
@@ -105,7 +107,9 @@ package struct SharedFolder: Sendable {
 
     /// Makes `file` and opens it for reading and writing, closed in child processes; `nil` when it is there already.
     package func make(_ file: String) throws -> Int32? {
-        let descriptor = Foundation.open(file, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        let descriptor = SystemCall.uninterrupted {
+            Foundation.open(file, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        }
         guard descriptor >= 0 else {
             if errno == EEXIST { return nil }
             throw SystemErrors.failure("\(file) cannot be made", errno)
@@ -260,10 +264,11 @@ package struct SharedFolder: Sendable {
         let kind = isFolder ? O_DIRECTORY : 0
         // To open and close what SQLite has open in this process takes SQLite's locks away.
         let isSQLites = companions.contains(path)
-        let descriptor =
+        let descriptor = SystemCall.uninterrupted {
             isSQLites
-            ? penstock_open_path(path)
-            : Foundation.open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | kind)
+                ? penstock_open_path(path)
+                : Foundation.open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | kind)
+        }
         if descriptor >= 0 {
             defer { close(descriptor) }
             guard fstat(descriptor, &status) == 0 else { throw SystemErrors.failure("\(path) cannot be read", errno) }

@@ -95,13 +95,13 @@ package final class SharedMemory: Sendable {
         }
         let wanted = header(of: layout)
         var found = [UInt8](repeating: 0, count: wanted.count)
-        guard pread(descriptor, &found, found.count, 0) == found.count else {
+        guard SystemCall.uninterrupted({ pread(descriptor, &found, found.count, 0) }) == found.count else {
             throw SystemErrors.failure("\(path) cannot be read", errno)
         }
         if found == wanted { return true }
         guard found.allSatisfy({ $0 == 0 }) else { return false }
         // Of several processes that find a new file each writes the same.
-        guard pwrite(descriptor, wanted, wanted.count, 0) == wanted.count else {
+        guard SystemCall.uninterrupted({ pwrite(descriptor, wanted, wanted.count, 0) }) == wanted.count else {
             throw SystemErrors.failure("\(path) cannot be written", errno)
         }
         return true
@@ -112,7 +112,12 @@ package final class SharedMemory: Sendable {
     /// - Returns: 0, or why that cannot be, an `errno`.
     private static func takeRoom(in descriptor: Int32, from size: off_t, to newSize: off_t) -> Int32 {
         #if os(Linux)
-            return posix_fallocate(descriptor, 0, newSize)
+            let result = SystemCall.uninterrupted {
+                // It returns what other calls leave in `errno`.
+                errno = posix_fallocate(descriptor, 0, newSize)
+                return errno == 0 ? 0 : -1
+            }
+            return result == 0 ? 0 : errno
         #else
             #if canImport(Darwin)
                 var room = fstore_t(
@@ -120,9 +125,10 @@ package final class SharedMemory: Sendable {
                     fst_length: newSize - size,
                     fst_bytesalloc: 0)
                 // Where the file system knows no such thing the room comes with what is written.
-                if fcntl(descriptor, F_PREALLOCATE, &room) == -1, errno == ENOSPC { return ENOSPC }
+                let result = SystemCall.uninterrupted { fcntl(descriptor, F_PREALLOCATE, &room) }
+                if result == -1, errno == ENOSPC { return ENOSPC }
             #endif
-            return ftruncate(descriptor, newSize) == 0 ? 0 : errno
+            return SystemCall.uninterrupted { ftruncate(descriptor, newSize) } == 0 ? 0 : errno
         #endif
     }
 
@@ -131,7 +137,9 @@ package final class SharedMemory: Sendable {
     static func isDamaged(_ descriptor: Int32, _ layout: Layout) -> Bool {
         var status = stat()
         var found = [UInt8](repeating: 0, count: headerByteCount)
-        guard fstat(descriptor, &status) == 0, pread(descriptor, &found, found.count, 0) >= 0 else { return false }
+        guard fstat(descriptor, &status) == 0,
+            SystemCall.uninterrupted({ pread(descriptor, &found, found.count, 0) }) >= 0
+        else { return false }
         if found.allSatisfy({ $0 == 0 }) { return false }
         return found != header(of: layout) || status.st_size < layout.byteCount
     }

@@ -88,7 +88,7 @@ package struct FolderInspection {
     }
 
     private func isDamaged(_ path: String, _ layout: SharedMemory.Layout) -> Bool {
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+        let descriptor = SystemCall.uninterrupted { open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK) }
         guard descriptor >= 0 else { return false }
         defer { close(descriptor) }
         return SharedMemory.isDamaged(descriptor, layout)

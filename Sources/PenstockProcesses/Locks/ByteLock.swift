@@ -1,4 +1,5 @@
 import Foundation
+import PenstockCore
 
 /// A lock on one byte of an open file, which the kernel lets go of with the file: a process holds it as long as it lives.
 ///
@@ -23,13 +24,13 @@ package struct ByteLock {
         /// Takes the lock together with others that share it.
         package func share() {
             var lock = lock(F_RDLCK)
-            _ = fcntl(descriptor, Self.setLock, &lock)
+            SystemCall.uninterrupted { fcntl(descriptor, Self.setLock, &lock) }
         }
 
         /// Takes the lock, if nobody else has it.
         package func take() -> Bool {
             var lock = lock(F_WRLCK)
-            return fcntl(descriptor, Self.setLock, &lock) == 0
+            return SystemCall.uninterrupted { fcntl(descriptor, Self.setLock, &lock) } == 0
         }
 
         /// Lets go of the lock.

@@ -69,7 +69,7 @@ package final class WorkerLock: Sendable {
     /// leases decide.
     package static func sight(of name: String, in folder: SharedFolder) -> Sight {
         guard isName(name) else { return Sight(isHeld: false) }
-        let descriptor = Foundation.open(folder.file(name), O_RDONLY | O_CLOEXEC)
+        let descriptor = SystemCall.uninterrupted { Foundation.open(folder.file(name), O_RDONLY | O_CLOEXEC) }
         guard descriptor >= 0 else { return Sight(isHeld: errno != ENOENT) }
         defer { close(descriptor) }
         guard FileLock.take(descriptor, by: FileLock.shared) != 0 else { return Sight(isHeld: false) }
@@ -102,13 +102,14 @@ package final class WorkerLock: Sendable {
     /// A word that cannot be written, on a full disk, is none: then the ends of the leases decide.
     package func ask(at moment: Int64?) {
         var word = [moment ?? 0, ~(moment ?? 0)]
-        _ = pwrite(descriptor, &word, Self.wordLength, 0)
+        SystemCall.uninterrupted { pwrite(descriptor, &word, Self.wordLength, 0) }
     }
 
     private static func readWord(_ descriptor: Int32) -> Int64? {
         for _ in 1...readsOfWord {
             var word: [Int64] = [0, 0]
-            guard pread(descriptor, &word, wordLength, 0) == wordLength else { return nil }
+            let count = SystemCall.uninterrupted { pread(descriptor, &word, wordLength, 0) }
+            guard count == wordLength else { return nil }
             if word[0] == ~word[1] { return word[0] == 0 ? nil : word[0] }
         }
         return nil
@@ -125,7 +126,7 @@ package final class WorkerLock: Sendable {
     package static func removeAbandoned(in folder: SharedFolder) {
         let files = (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []
         for file in files where isName(file) {
-            let descriptor = Foundation.open(folder.file(file), O_RDWR | O_CLOEXEC)
+            let descriptor = SystemCall.uninterrupted { Foundation.open(folder.file(file), O_RDWR | O_CLOEXEC) }
             if descriptor < 0 { continue }
             if FileLock.take(descriptor) == 0 { folder.remove(file) }
             close(descriptor)

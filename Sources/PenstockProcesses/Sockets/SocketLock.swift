@@ -38,7 +38,9 @@ package struct SocketLock: Sendable {
 
     private static func locked(_ path: String) throws(PenstockError) -> Int32 {
         while true {
-            let descriptor = Foundation.open(file(of: path), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
+            let descriptor = SystemCall.uninterrupted {
+                Foundation.open(file(of: path), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
+            }
             guard descriptor >= 0 else { throw SystemErrors.failure("Nothing can listen at \(path)", errno) }
             let failure = FileLock.take(descriptor)
             var facts = stat()

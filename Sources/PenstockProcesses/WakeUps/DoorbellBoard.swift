@@ -114,7 +114,7 @@ package final class DoorbellBoard: Sendable {
     /// Has the kernel wake all processes that listen. They read what the board says.
     func touch() {
         var one: UInt8 = 1
-        pwrite(memory.descriptor, &one, 1, off_t(Self.touchedByte))
+        SystemCall.uninterrupted { pwrite(memory.descriptor, &one, 1, off_t(Self.touchedByte)) }
     }
 
     // MARK: Words

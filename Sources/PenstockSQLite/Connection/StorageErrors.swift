@@ -102,7 +102,7 @@ enum StorageErrors {
         var descriptors: [Int32] = []
         defer { for descriptor in descriptors { close(descriptor) } }
         for _ in 1...filesOfConnections {
-            let descriptor = open("/dev/null", O_RDONLY | O_CLOEXEC)
+            let descriptor = SystemCall.uninterrupted { open("/dev/null", O_RDONLY | O_CLOEXEC) }
             if descriptor < 0 { return errno == EMFILE || errno == ENFILE }
             descriptors.append(descriptor)
         }

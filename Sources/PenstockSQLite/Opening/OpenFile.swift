@@ -81,7 +81,7 @@ enum OpenFile {
     static func createPrivately(_ path: String) throws {
         try DatabasePath.refuseCompanion(path)
         try FileIdentity.refuseLogWithoutFile(path)
-        let descriptor = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+        let descriptor = SystemCall.uninterrupted { open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600) }
         guard descriptor >= 0 || errno == EEXIST else {
             throw SystemErrors.failure("\(path) cannot be made", errno)
         }

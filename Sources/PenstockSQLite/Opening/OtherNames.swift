@@ -50,7 +50,9 @@ enum OtherNames {
         descriptors.withLock { descriptors in
             closeRemoved(&descriptors)
             guard let status = FileIdentity.status(of: path), status.st_mode & S_IFMT == S_IFREG else { return false }
-            let descriptor = descriptors[FileNumber(status)] ?? open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
+            let descriptor =
+                descriptors[FileNumber(status)]
+                ?? SystemCall.uninterrupted { open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW) }
             guard descriptor >= 0 else { return false }
             descriptors[FileNumber(status)] = descriptor
             return isHeld(descriptor, offset)

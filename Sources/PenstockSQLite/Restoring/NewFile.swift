@@ -37,7 +37,9 @@ struct NewFile {
         LeftFiles.remove(named: name)
         while true {
             let temporaryPath = name + UUID().uuidString.lowercased()
-            let descriptor = open(temporaryPath, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
+            let descriptor = SystemCall.uninterrupted {
+                open(temporaryPath, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
+            }
             guard descriptor >= 0 else { throw SystemErrors.failure("\(path) cannot be made", errno) }
             if LeftFiles.hold(descriptor) {
                 (self.temporaryPath, hold) = (temporaryPath, Hold(descriptor))
@@ -51,7 +53,7 @@ struct NewFile {
 
     /// Puts the file on the disk, with all that was written to it.
     func flush() throws {
-        let descriptor = open(temporaryPath, O_RDWR | O_CLOEXEC)
+        let descriptor = SystemCall.uninterrupted { open(temporaryPath, O_RDWR | O_CLOEXEC) }
         guard descriptor >= 0 else { throw SystemErrors.failure("\(path) cannot be made", errno) }
         defer { close(descriptor) }
         guard flushFile(descriptor) == 0 else { throw SystemErrors.failure("\(path) cannot be made", errno) }
@@ -79,7 +81,7 @@ struct NewFile {
     ///
     /// - Throws: `outcomeUnknown` when the disk reports an error: the file is there, and a power cut may undo it.
     func flushName() throws {
-        let descriptor = open(SharedFolder.parent(of: path), O_RDONLY | O_CLOEXEC)
+        let descriptor = SystemCall.uninterrupted { open(SharedFolder.parent(of: path), O_RDONLY | O_CLOEXEC) }
         defer { if descriptor >= 0 { close(descriptor) } }
         guard descriptor >= 0, Self.flushFolder(descriptor) == 0 else {
             throw PenstockError(
@@ -94,7 +96,7 @@ struct NewFile {
             // There fsync leaves the name in the drive's cache.
             return Flusher.systemFlush(descriptor)
         #else
-            return fsync(descriptor)
+            return SystemCall.uninterrupted { fsync(descriptor) }
         #endif
     }
 
@@ -172,7 +174,7 @@ private enum LeftFiles {
     }
 
     private static func removeIfLeft(_ path: String) {
-        let descriptor = open(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
+        let descriptor = SystemCall.uninterrupted { open(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC) }
         guard descriptor >= 0 else { return }
         defer { close(descriptor) }
         var status = stat()

@@ -37,7 +37,7 @@ final class Flusher: Sendable {
         self.path = path
         self.flush = flush
         self.timings = timings
-        descriptor = open(path + "-wal", O_RDWR | O_CLOEXEC)
+        descriptor = SystemCall.uninterrupted { open(path + "-wal", O_RDWR | O_CLOEXEC) }
         guard descriptor >= 0 else {
             throw SystemErrors.failure("The write-ahead log of \(path) cannot be opened", errno)
         }
@@ -140,20 +140,12 @@ final class Flusher: Sendable {
     @Sendable static func systemFlush(_ descriptor: Int32) -> Int32 {
         #if canImport(Darwin)
             // There fsync leaves data in the drive's cache; only a full sync survives a power cut.
-            while true {
-                if fcntl(descriptor, F_FULLFSYNC) != -1 { return 0 }
-                switch errno {
-                case EINTR: continue
-                // The file system has none. SQLite does the same with what it flushes.
-                case ENOTSUP, ENOTTY, EINVAL: return fsync(descriptor)
-                default: return -1
-                }
-            }
+            if SystemCall.uninterrupted({ fcntl(descriptor, F_FULLFSYNC) }) != -1 { return 0 }
+            // The file system has none. SQLite does the same with what it flushes.
+            guard [ENOTSUP, ENOTTY, EINVAL].contains(errno) else { return -1 }
+            return SystemCall.uninterrupted { fsync(descriptor) }
         #else
-            while true {
-                let result = fdatasync(descriptor)
-                if result == 0 || errno != EINTR { return result }
-            }
+            return SystemCall.uninterrupted { fdatasync(descriptor) }
         #endif
     }
 }

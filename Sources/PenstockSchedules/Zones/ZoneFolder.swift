@@ -67,7 +67,7 @@ package struct ZoneFolder: Sendable {
     /// The bytes of the file at `path`, if it is a file; one byte more than a zone's file may have at most.
     private func contents(of path: String) -> [UInt8]? {
         // A pipe would have the call wait for another program.
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        let descriptor = SystemCall.uninterrupted { open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) }
         guard descriptor >= 0 else { return nil }
         defer { close(descriptor) }
         var status = stat()
@@ -75,8 +75,7 @@ package struct ZoneFolder: Sendable {
         var bytes: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 8192)
         while bytes.count <= ZoneData.bytesMax {
-            let count = buffer.withUnsafeMutableBytes { read(descriptor, $0.baseAddress, $0.count) }
-            if count < 0 && errno == EINTR { continue }
+            let count = SystemCall.uninterrupted { read(descriptor, &buffer, buffer.count) }
             if count < 0 { return nil }
             if count == 0 { break }
             bytes += buffer[..<count]
