@@ -1,3 +1,4 @@
+import CPenstockTests
 import Foundation
 import GRDB
 import PenstockCore
@@ -42,6 +43,50 @@ import Testing
             precondition(Self.setMaxOfFiles(0))
             let error = Self.translated(path)
             exit(error?.code == .storage && error?.message.contains("ulimit -n") == true ? 0 : 20)
+        }
+    }
+
+    /// SQLite opens a file that the system does not open to be written as one that is only to be read, whatever the reason is.
+    @Test func aFileThatOpensOnlyToBeReadIsNotTakenForWantOfPermission() async throws {
+        await #expect(processExitsWith: .success) { [path = path as String] in
+            precondition(penstock_refuse_writes() == 0)
+            let isSaid = await Self.isStorage(path) { _ = try await SQLiteStore.open(path: path) }
+            exit(isSaid ? 0 : 20)
+        }
+    }
+
+    /// Nor is the source of a copy blamed, which is sound.
+    @Test func aCopyThatOpensOnlyToBeReadIsNotTakenForItsSource() async throws {
+        let (source, copy) = (folder.file("source.db"), folder.file("copy.db"))
+        try await SQLiteStore.openWithJobs(source).close()
+        await #expect(processExitsWith: .success) { [source = source as String, copy = copy as String] in
+            precondition(penstock_refuse_writes() == 0)
+            let isSaid = await Self.isStorage(copy) {
+                _ = try await SQLiteStore.backup(of: source, to: copy, replacing: false)
+            }
+            exit(isSaid ? 0 : 20)
+        }
+    }
+
+    @Test func aRepairThatOpensAFileOnlyToBeReadDoesNotBlameItsMode() async throws {
+        let source = folder.file("source.db")
+        try await SQLiteStore.openWithJobs(source).close()
+        await #expect(processExitsWith: .success) { [source = source as String] in
+            precondition(penstock_refuse_writes() == 0)
+            let isSaid = await Self.isStorage(source) { _ = try await SQLiteStore.repair(path: source) }
+            exit(isSaid ? 0 : 20)
+        }
+    }
+
+    /// Whether `body` throws `storage` about the file at `path`.
+    private static func isStorage(_ path: String, _ body: () async throws -> Void) async -> Bool {
+        do {
+            try await body()
+            return false
+        } catch let error as PenstockError {
+            return error.code == .storage && error.message.contains("\(path) or a file beside it cannot be opened")
+        } catch {
+            return false
         }
     }
 

@@ -14,4 +14,7 @@ int penstock_start_child(
 /// Apple's does of every file.
 void penstock_keep_logs(void);
 
+/// Has the system refuse SQLite in this process each file that it opens to write, with an error of the disk. Returns 0.
+int penstock_refuse_writes(void);
+
 #endif

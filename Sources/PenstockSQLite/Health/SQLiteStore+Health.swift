@@ -32,6 +32,7 @@ extension SQLiteStore {
         let beside = DatabaseCompanions(of: path)
         var configuration = Configuration("repair", busyMode: .timeout(30))
         configuration.prepareDatabase { database in
+            try OpenFile.requireWritable(database, at: path)
             try beside.refuseForeign(toWrite: false)
             OpenFile.leaveWriteAheadLog(database, false)
         }

@@ -63,6 +63,13 @@ enum OpenFile {
         if status == SQLITE_OK, hasMoved != 0 { throw FileIdentity.replaced(path) }
     }
 
+    /// Throws when a connection that is to write has the file at `path` open only to be read, though this process may write it. SQLite takes a
+    /// file so whenever the system does not open it to be written: for want of descriptors, say, or with an error of the disk.
+    static func requireWritable(_ database: Database, at path: String) throws {
+        let isReadOnly = sqlite3_db_readonly(database.sqliteConnection, "main") == 1
+        if isReadOnly, access(path, W_OK) == 0 { throw DatabaseError(resultCode: .SQLITE_CANTOPEN) }
+    }
+
     private static func prepareFile(_ path: String, createIfMissing: Bool) throws {
         if createIfMissing, FileIdentity.status(of: path) == nil, errno == ENOENT {
             try DatabaseCompanions(of: path).refuseForeign(toWrite: true)
@@ -111,6 +118,7 @@ enum OpenFile {
         configuration.prepareDatabase { database in
             // A reader's connection writes nothing, and is refused most of these.
             if database.configuration.readonly { return }
+            try requireWritable(database, at: path)
             // What another program has left in its write-ahead log stays there as well.
             leaveWriteAheadLog(database, FileIdentity.size(of: path + "-wal") > 0)
             // SQLite has opened the file, and opens what lies beside it as it first reads. Little time is left to put something there.

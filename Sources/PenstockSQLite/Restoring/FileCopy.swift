@@ -36,7 +36,11 @@ struct FileCopy: Sendable {
 
     private func write<Report>(_ prepare: (Database) throws -> Report) throws -> Report {
         do {
-            let new = try DatabaseQueue(path: file.temporaryPath, configuration: Configuration("copy"))
+            var configuration = Configuration("copy")
+            configuration.prepareDatabase { [place = file.temporaryPath] database in
+                try OpenFile.requireWritable(database, at: place)
+            }
+            let new = try DatabaseQueue(path: file.temporaryPath, configuration: configuration)
             defer { try? new.close() }
             return try new.writeWithoutTransaction { database in
                 // Nobody else has this file, so no memory is shared for it.
