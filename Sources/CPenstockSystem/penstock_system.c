@@ -175,6 +175,20 @@ int penstock_is_mounted(const char *path) {
 #endif
 }
 
+int penstock_rename_new(const char *from, const char *to) {
+#if defined(__linux__)
+    // RENAME_NOREPLACE of renameat2(2), which not every C library has.
+    return (int)syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 1U);
+#elif defined(__APPLE__)
+    return renamex_np(from, to, RENAME_EXCL);
+#else
+    (void)from;
+    (void)to;
+    errno = ENOTSUP;
+    return -1;
+#endif
+}
+
 extern char **environ;
 
 char **penstock_environment(void) {

@@ -2,6 +2,7 @@ import Foundation
 import PenstockCore
 import PenstockMigrations
 import PenstockTestKit
+import Synchronization
 import Testing
 
 @testable import PenstockSQL
@@ -252,19 +253,37 @@ import Testing
         }
         let left = try made()
         #expect(left.contains("restored.db") == (step == .published))
-        #expect(left.count >= (step == .published ? 2 : 1), "It was in the middle.")
+        #expect(!left.isEmpty, "It was in the middle.")
         #expect(left.allSatisfy { $0 == "restored.db" || $0.hasPrefix("restored.db-restore-") })
         if step == .published {
+            #expect(left == ["restored.db"], "A file of two names is nobody's to write.")
             await expect(.fileExists) { try await SQLiteStore.restore(from: backup, to: target) }
         } else {
             #expect(try await SQLiteStore.restore(from: backup, to: target).nextSequence.rawValue == 1_000_000_006)
             #expect(try made() == ["restored.db"], "The next one removes what was left.")
         }
         #expect(try await harness.findings(of: target) == [])
-        for name in try made() where name != "restored.db" {
-            try FileManager.default.removeItem(atPath: folder.file(name))
+        try await openRestored().close()
+    }
+
+    /// Some file systems do not give a file another name in one step unless something has it.
+    @Test(arguments: [ENOSYS, EINVAL, ENOTSUP])
+    func aFileHasOneNameWhenItIsThereWhereItIsGivenInTwoSteps(number: Int32) async throws {
+        try await makeBackup()
+        let names = Mutex<[String]>([])
+        let file = try NewFile(
+            for: target, purpose: "restore",
+            changeName: { _, _ in
+                errno = number
+                return -1
+            })
+        let copy = FileCopy(source: backup, file: file, path: target) { [folder = folder.path] step in
+            guard step == .published else { return }
+            let made = try FileManager.default.contentsOfDirectory(atPath: folder)
+            names.withLock { $0 = made.filter { $0.hasPrefix("restored.db") } }
         }
-        #expect(try await harness.findings(of: target) == [])
+        try copy.perform { _ in }
+        #expect(names.withLock(\.self) == ["restored.db"])
     }
 
     /// An error at any point leaves nothing at all.

@@ -30,6 +30,10 @@ int penstock_file_birth(const char *path, uint64_t *number, int64_t *nanoseconds
 // also where the system does not say.
 int penstock_is_mounted(const char *path);
 
+// Gives what is at `from` the name `to` in one step, if nothing has it. Returns 0; -1 and says why in errno: EEXIST where something has it,
+// another number also where the system or the file system knows no such step.
+int penstock_rename_new(const char *from, const char *to);
+
 // What is at `path`, a link as well, without opening it: for its status and the two calls below. Closing the descriptor takes no locks of
 // this process along, as that of an open file would. Returns -1 and says why in errno; ENOTSUP where the system has no such thing.
 int penstock_open_path(const char *path);

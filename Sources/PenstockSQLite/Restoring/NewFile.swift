@@ -13,6 +13,7 @@ struct NewFile {
     private let path: String
     private let replaces: Bool
     private let flushFile: @Sendable (Int32) -> Int32
+    private let changeName: FileName.Change
     private let hold: Hold
 
     /// Makes an empty file that only its owner can read.
@@ -22,15 +23,18 @@ struct NewFile {
     ///   - purpose: a word for the name that it has before.
     ///   - replaces: whether it takes the place of a file that has its name.
     ///   - flush: puts a file on the disk. For tests, in which the disk fails.
+    ///   - changeName: gives the file its name where nothing has it. For tests, in which the file system knows no such step.
     /// - Throws: `fileExists`, `invalidInput` when the name is too long, `readOnly`, `diskFull` and so on.
     init(
         for path: String, purpose: String, replaces: Bool = false,
-        flush: @escaping @Sendable (Int32) -> Int32 = Flusher.systemFlush
+        flush: @escaping @Sendable (Int32) -> Int32 = Flusher.systemFlush,
+        changeName: @escaping FileName.Change = FileName.toNew
     ) throws {
         try DatabasePath.refuseCompanion(path)
         self.path = path
         self.replaces = replaces
         flushFile = flush
+        self.changeName = changeName
         try Self.refuseExisting(path, replaces: replaces)
         let name = "\(path)-\(purpose)-"
         try Self.requireRoom(for: name + UUID().uuidString, path)
@@ -70,10 +74,15 @@ struct NewFile {
             guard rename(temporaryPath, path) == 0 else { throw SystemErrors.failure("\(path) cannot be made", errno) }
             return
         }
-        // Unlike a rename it fails where the name is taken.
-        guard link(temporaryPath, path) == 0 else {
+        if changeName(temporaryPath, path) == 0 { return }
+        // Where the file system knows no such step it has two names for a moment. No store is opened on a file of two names, and a process
+        // that died with both would leave it so: the folder is flushed when one of them is gone.
+        guard errno != EEXIST, link(temporaryPath, path) == 0 else {
             if errno == EEXIST { throw Self.exists(path) }
             throw SystemErrors.failure("\(path) cannot be made", errno)
+        }
+        guard unlink(temporaryPath) == 0 || errno == ENOENT else {
+            throw SystemErrors.failure("\(path) was made, and its other name \(temporaryPath) cannot be removed", errno)
         }
     }
 
