@@ -33,7 +33,7 @@ struct RestoreCommand: AsyncParsableCommand {
     @MainActor func run() async throws {
         let (source, file) = (StoreFile(path: backup), try fileOptions.file(for: "restore"))
         guard !backup.isEmpty else { throw Failure(.usage, "The path of a backup cannot be empty; name a file.") }
-        guard source.exists else { throw Failure(.missing, "There is no backup at \(backup).") }
+        try source.refuseMissing(saying: "There is no backup at \(backup).")
         let report: RestoreReport
         do {
             report = try await PenstockStore.restore(from: backup, to: file.path)

@@ -53,11 +53,17 @@ package struct StoreFile: Sendable {
         return scheme.isEmpty || absolute.utf8.count < SocketPath.bytesEnd ? "\(scheme)\(absolute)" : path
     }
 
-    /// Whether there is a file. Of what an address leads to it is not known before it is opened.
-    var exists: Bool { kind != .file || access(path, F_OK) == 0 }
+    /// Whether there is a file, or may be one. Of what an address leads to it is not known before it is opened.
+    var exists: Bool { kind != .file || access(path, F_OK) == 0 || !Self.saysMissing(errno) }
+
+    /// Whether `number`, the `errno` of a look at a path, says that no file can be had by it. Of a disk that does not answer, say, the store
+    /// tells what the system tells, when it looks itself.
+    static func saysMissing(_ number: Int32) -> Bool { [ENOENT, ENOTDIR, EACCES, ELOOP].contains(number) }
 
     /// Throws when there is none. Of one whose log is left the store says more.
-    func refuseMissing() throws(Failure) {
+    ///
+    /// - Parameter sentence: what is said then; `nil`: how a file with queues is made.
+    func refuseMissing(saying sentence: String? = nil) throws(Failure) {
         if exists { return }
         if errno == EACCES {
             throw Failure(
@@ -65,6 +71,7 @@ package struct StoreFile: Sendable {
             )
         }
         if errno == ELOOP { throw Failure(.missing, "\(shown) is a link that leads to itself; name the file.") }
+        if let sentence { throw Failure(.missing, sentence) }
         if access(path + "-wal", F_OK) == 0 { return }
         let hint =
             StoreAddress.looksLikePort(path)

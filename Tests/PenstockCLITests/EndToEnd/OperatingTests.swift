@@ -95,6 +95,19 @@ struct OperatingTests {
             ["status", "--db", path], with: 66, saying: "is a link that leads to itself; name the file")
     }
 
+    /// What the system says when a look at a path fails.
+    @Test(arguments: [(ENOENT, true), (ENOTDIR, true), (EIO, false), (ENOMEM, false), (EINTR, false)])
+    func aDiskThatDoesNotAnswerIsNoMissingFile(number: Int32, isMissing: Bool) {
+        #expect(StoreFile.saysMissing(number) == isMissing)
+    }
+
+    /// Nor is a name of which the system says that it cannot be one.
+    @Test(arguments: [["status", "--db"], ["restore"]])
+    func aNameThatNoFileCanHaveIsNoMissingFile(_ words: [String]) async throws {
+        let name = String(repeating: "n", count: 300)
+        try await Tool.empty().fail(words + [name], with: 64, saying: "has 300 bytes")
+    }
+
     /// What a server's answer means to a check.
     @Test(arguments: [
         ("HTTP/1.1 200 OK\r\nServer: it\r\n\r\n{\"status\": \"ok\"}\n", true),
