@@ -78,6 +78,19 @@ import Testing
         }
     }
 
+    /// Where the disk fails as a new file gets its log, nobody has removed that. Which removal of a journal it is differs between SQLite's releases.
+    @Test(arguments: 1...3) func aLogThatCannotBeBegunIsNotTakenForOneThatWasRemoved(removal: Int) async throws {
+        await #expect(processExitsWith: .success) { [path = path as String, removal = removal as Int] in
+            precondition(penstock_fail_removal(Int32(removal)) == 0)
+            do {
+                try await SQLiteStore.open(path: path).close()
+            } catch let error as PenstockError {
+                exit(error.code == .storage && error.message.hasPrefix("The disk of \(path) reported") ? 0 : 20)
+            }
+            exit(0)
+        }
+    }
+
     /// Whether `body` throws `storage` about the file at `path`.
     private static func isStorage(_ path: String, _ body: () async throws -> Void) async -> Bool {
         do {

@@ -145,6 +145,8 @@ enum OpenFile {
             #endif
             // From here on the store waits by itself, and answers its callers meanwhile.
             sqlite3_busy_timeout(database.sqliteConnection, 0)
+            // GRDB says this once more, and hears nothing of a commit that fails behind the answer: the file would have no log.
+            try database.execute(sql: "PRAGMA journal_mode = WAL")
         }
         return configuration
     }
