@@ -38,6 +38,12 @@ import Testing
         #expect(message.contains("disk") && message.contains("quota") && message.contains("`ulimit -f`"), "\(message)")
     }
 
+    @Test func whatKeepsSharedMemoryFromGrowingMayBeAnErrorOfTheDisk() {
+        let message = Self.translated(path, .SQLITE_IOERR_SHMSIZE)?.message ?? ""
+        #expect(message.contains("or the disk reports an error; make room or see to the disk"), "\(message)")
+        #expect(Self.translated(path, .SQLITE_FULL)?.message.contains("error") == false)
+    }
+
     @Test func wantOfFilesIsNotTakenForWantOfPermission() async throws {
         await #expect(processExitsWith: .success) { [path = path as String] in
             precondition(Self.setMaxOfFiles(0))

@@ -19,11 +19,11 @@ enum StorageErrors {
         func failure(_ code: PenstockError.Code, _ message: String) -> PenstockError {
             PenstockError(code, message, cause: error)
         }
-        func diskFull() -> PenstockError {
+        func diskFull(_ other: (cause: String, remedy: String) = ("", "")) -> PenstockError {
             failure(
                 .diskFull,
-                "No room is left on the disk of \(path), or for its user or this process (a quota, or `ulimit -f`); make room, and try "
-                    + "again: what was not acknowledged was not stored."
+                "No room is left on the disk of \(path), or for its user or this process (a quota, or `ulimit -f`)\(other.cause); make "
+                    + "room\(other.remedy), and try again: what was not acknowledged was not stored."
             )
         }
         switch error.resultCode {
@@ -40,8 +40,8 @@ enum StorageErrors {
         case .SQLITE_FULL:
             return diskFull()
         case .SQLITE_IOERR where error.extendedResultCode == .SQLITE_IOERR_SHMSIZE:
-            // The memory that the processes share beside the file is a file, too, and could not grow.
-            return diskFull()
+            // The memory that the processes share beside the file is a file, too, and could not grow. SQLite does not say why.
+            return diskFull((", or the disk reports an error", " or see to the disk"))
         case .SQLITE_READONLY, .SQLITE_PERM, .SQLITE_AUTH:
             return failure(.readOnly, "\(path) or its folder cannot be written; check the permissions of both.")
         case .SQLITE_CANTOPEN where mayBeOpened(place ?? path):
