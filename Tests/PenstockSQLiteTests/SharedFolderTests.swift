@@ -128,6 +128,16 @@ import Testing
         #expect(mode(of: side + "/writers-4") == 0o600)
     }
 
+    /// A file of the kernel's says that it has 4096 bytes, and gives a few: as one does that is cut between these two looks.
+    @Test(.enabled(if: access("/sys/kernel/fscaps", R_OK) == 0, "The kernel has to have such a file."))
+    func memoryThatIsCutAsItIsOpenedIsNoErrorOfTheDisk() throws {
+        let path = "/sys/kernel/fscaps"
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        defer { close(descriptor) }
+        let layout = SharedMemory.Layout(name: "slots", version: 1, byteCount: 128)
+        #expect(try !SharedMemory.prepare(descriptor, layout, path), "It is made anew.")
+    }
+
     /// A user who can use the folder and not the database cannot have anything carried out, as nobody can use the folder
     /// then.
     @Test func noPayloadStaysInTheFolder() async throws {

@@ -84,8 +84,8 @@ package final class SharedMemory: Sendable {
 
     /// Makes the file as long as it must be, and writes the header of a new one.
     ///
-    /// - Returns: whether the file has this layout.
-    private static func prepare(_ descriptor: Int32, _ layout: Layout, _ path: String) throws -> Bool {
+    /// - Returns: whether the file has this layout. One that is cut meanwhile has not.
+    static func prepare(_ descriptor: Int32, _ layout: Layout, _ path: String) throws -> Bool {
         var status = stat()
         guard fstat(descriptor, &status) == 0 else { throw SystemErrors.failure("\(path) cannot be read", errno) }
         if status.st_size < layout.byteCount {
@@ -95,16 +95,14 @@ package final class SharedMemory: Sendable {
         }
         let wanted = header(of: layout)
         var found = [UInt8](repeating: 0, count: wanted.count)
-        guard SystemCall.uninterrupted({ pread(descriptor, &found, found.count, 0) }) == found.count else {
-            throw SystemErrors.failure("\(path) cannot be read", errno)
-        }
+        let count = SystemCall.uninterrupted { pread(descriptor, &found, found.count, 0) }
+        if count < 0 { throw SystemErrors.failure("\(path) cannot be read", errno) }
         if found == wanted { return true }
-        guard found.allSatisfy({ $0 == 0 }) else { return false }
+        guard count == found.count, found.allSatisfy({ $0 == 0 }) else { return false }
         // Of several processes that find a new file each writes the same.
-        guard SystemCall.uninterrupted({ pwrite(descriptor, wanted, wanted.count, 0) }) == wanted.count else {
-            throw SystemErrors.failure("\(path) cannot be written", errno)
-        }
-        return true
+        let written = SystemCall.uninterrupted { pwrite(descriptor, wanted, wanted.count, 0) }
+        if written < 0 { throw SystemErrors.failure("\(path) cannot be written", errno) }
+        return written == wanted.count
     }
 
     /// Makes a file longer, with room on the disk.
