@@ -157,6 +157,8 @@ public struct HealthFinding: Hashable, Sendable, Codable {
         /// The folder beside the file, a file in it, or SQLite's log is damaged or has a wrong owner or mode; or the folder is missing under
         /// workers.
         public static let wrongFolder = Kind(rawValue: "wrongFolder")
+        /// The file has several names, or was mounted by itself, and so can only be read.
+        public static let otherNames = Kind(rawValue: "otherNames")
         /// The headers of a message cannot be read, and count as none, or break the rules for headers.
         public static let wrongHeaders = Kind(rawValue: "wrongHeaders")
         /// A time is one that no clock can have shown.

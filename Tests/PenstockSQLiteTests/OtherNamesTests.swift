@@ -29,6 +29,18 @@ import Testing
         }
     #endif
 
+    /// What no command writes is not all well, and a copy of yesterday's backup is no fault.
+    @Test func theDoctorNotesThatSuchAFileIsOnlyRead() async throws {
+        let path = folder.file("queue.db")
+        try await SQLiteStore.openWithJobs(path).close()
+        #expect(try await SQLiteStore.inspectHealth(path: path).findings == [])
+        try FileManager.default.linkItem(atPath: path, toPath: folder.file("other.db"))
+        let report = try await SQLiteStore.inspectHealth(path: path)
+        #expect(report.findings.map(\.kind) == [.otherNames])
+        #expect(report.findings.first?.message.contains("has 2 names (hard links)") == true)
+        #expect(report.isHealthy)
+    }
+
     @Test func aFileOfOneNameNeedNotBeStill() throws {
         let file = folder.file("one.db")
         try Data("a database".utf8).write(to: URL(fileURLWithPath: file))

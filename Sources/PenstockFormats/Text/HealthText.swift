@@ -35,7 +35,7 @@ extension HealthReport {
                 [.journalMode, .keepsPages],
                 "\(used) pages of \(file.pageBytes) bytes are used, \(file.freePageCount) are free and can be given back"
             ),
-            ([.wrongFolder], "the folder beside the file is in order"),
+            ([.wrongFolder, .otherNames], "the folder beside the file is in order"),
             ([.walHeld], "the write-ahead log has \(file.walBytes) bytes, and no reader holds it"),
         ]
         // Of another schema the inspection knows no more than this, and so nothing else is well.

@@ -80,6 +80,9 @@ struct HealthInspection {
                 try FileInspection.inspect(database, path, isStill: isStill, &$0)
             }
             report.findings += FolderInspection(folder).faults().map(HealthFinding.init)
+            if let refusal = OtherNames.refusal(path) {
+                report.add(.otherNames, .note, "\(refusal.message) Until then it can only be read.")
+            }
             guard report.schemaVersion == report.schemaVersionKnown else { return }
             try part("the schema's parts", [.wrongSchema], &report) { try SchemaInspection.inspect(database, &$0) }
             let connection = SQLiteConnection(database)

@@ -22,7 +22,8 @@ enum OtherNames {
         return true
     }
 
-    private static func refusal(_ path: String) -> PenstockError? {
+    /// Why the file at `path` is not written; `nil`: it has one name.
+    static func refusal(_ path: String) -> PenstockError? {
         guard let status = FileIdentity.status(of: path), status.st_mode & S_IFMT == S_IFREG else { return nil }
         if FileMount.isMounted(path) {
             return PenstockError(
