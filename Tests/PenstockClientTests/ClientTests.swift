@@ -1,3 +1,4 @@
+import Logging
 import NIOCore
 import NIOPosix
 import Penstock
@@ -234,6 +235,24 @@ import Testing
         await server.stop()
         try await store.close()
     }
+
+    /// What comes over the wire are messages alone, so the server tells of it.
+    @Test(arguments: [false, true]) func whatAClaimSetsAsideIsInTheServersLog(performs: Bool) async throws {
+        let log = TestLog(from: .warning)
+        let store = PenstockStore(SettingAsideStore(base: InMemoryStore()), options: .init(logger: log.logger))
+        let queue = try await store.queue("mail").name
+        let server = try await TestServer.start(store, keepsUp: false)
+        let client = try await RemoteStore.open(server.url, token: nil, worker: nil)
+        let request = ClaimRequest(queue: queue, limit: 1, lease: .seconds(30))
+        if performs { _ = try await client.perform([.claim(request)]) } else { _ = try await client.claim(request) }
+        #expect(
+            log.linesWithMetadata == [
+                "row set aside, as it contradicts the rest of the store; `penstock doctor` says more queue=mail "
+                    + "reason=Wrong. sequence=7"
+            ])
+        try await client.close()
+        await server.stop()
+    }
 }
 
 /// Reads something, and closes the connection.
@@ -262,4 +281,15 @@ private struct PatientStore: ForwardingStore {
     var lookInterval: Duration { .seconds(60) }
 
     init(_ base: any MessageStore) { self.base = base }
+}
+
+/// A store of which each claim sets a row aside.
+private struct SettingAsideStore: ForwardingStore {
+    let base: any MessageStore
+
+    func claim(_ request: ClaimRequest) async throws -> Claim {
+        var claim = try await base.claim(request)
+        claim.setAside = [SetAsideRow(sequence: SequenceNumber(7), queue: request.queue, reason: "Wrong.")]
+        return claim
+    }
 }

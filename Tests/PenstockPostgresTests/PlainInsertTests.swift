@@ -110,11 +110,13 @@ struct PlainInsertTests {
         try await store.close()
     }
 
+    private static let day = ComingDay(month: 5, day: 6)
+
     /// A moment is given as the server writes it, in whatever zone its session is.
     @Test(arguments: ["UTC", "Asia/Kolkata", "America/St_Johns", "Pacific/Apia"])
     func momentsMayBeTheServersOwn(zone: String) async throws {
         try server.run("SET TimeZone = '\(zone)'")
-        let moment = "('2031-05-06 07:08:09.123456+00'::timestamptz)"
+        let moment = "('\(Self.day.text) 07:08:09.123456+00'::timestamptz)"
         try server.run(
             "INSERT INTO \(schema).penstock_messages (queue, payload, due_at) VALUES ('jobs', 'a', \(moment))")
         try server.run("SELECT \(schema).penstock_enqueue('jobs', 'b', due_at => \(moment)::text)")
@@ -122,7 +124,7 @@ struct PlainInsertTests {
             "INSERT INTO \(schema).penstock_messages (queue, payload, expires_at) VALUES ('jobs', 'c', \(moment)::text)"
         )
         let records = try await store.messages(MessageQuery(queue: jobs, limit: 9)).records
-        let wanted = Timestamp(microseconds: 1_935_817_689_123_456)
+        let wanted = Timestamp(microseconds: Self.day.start + 25_689_123_456)
         #expect(records.map { $0.due ?? $0.expiresAt } == [wanted, wanted, wanted])
         try await store.close()
     }
@@ -133,17 +135,17 @@ struct PlainInsertTests {
         try server.run(
             """
             INSERT INTO \(schema).penstock_messages (queue, payload, due_at, headers)
-            VALUES ('jobs', 'a\\\\b', '2031-05-06 07:08:09.5Z', '{"k":"v"}')
+            VALUES ('jobs', 'a\\\\b', '\(Self.day.text) 07:08:09.5Z', '{"k":"v"}')
             """)
         try server.run("SELECT \(schema).penstock_enqueue('jobs', decode('00ff', 'hex'))")
         try server.run(
             """
             INSERT INTO \(schema).penstock_schedules (name, queue, spec, payload, starts_at)
-            VALUES ('s', 'jobs', '@daily', 'x', '2031-05-06T07:08:09Z')
+            VALUES ('s', 'jobs', '@daily', 'x', '\(Self.day.text)T07:08:09Z')
             """)
         let records = try await store.messages(MessageQuery(queue: jobs, limit: 9, withPayload: true)).records
         #expect(records.map(\.payload) == [Array("a\\b".utf8), [0, 0xFF]])
-        #expect(records[0].due == Timestamp(microseconds: 1_935_817_689_500_000))
+        #expect(records[0].due == Timestamp(microseconds: Self.day.start + 25_689_500_000))
         #expect(try await store.schedules(nil).count == 1)
         try await store.close()
     }

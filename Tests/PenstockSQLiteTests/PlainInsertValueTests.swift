@@ -200,14 +200,7 @@ import Testing
         try await store.close()
     }
 
-    /// The first of June of next year, and when it begins: SQLite goes by the machine's clock, and what is to wait has to be ahead.
-    private static let day: (text: String, start: Int64) = {
-        let year = Calendar(identifier: .gregorian).component(.year, from: Date()) + 1
-        func leapYears(before year: Int) -> Int { (year - 1) / 4 - (year - 1) / 100 + (year - 1) / 400 }
-        // 151 days from January to May, and one more in a leap year.
-        let days = 365 * (year - 1970) + leapYears(before: year + 1) - leapYears(before: 1970) + 151
-        return ("\(year)-06-01", Int64(days) * 86_400_000_000)
-    }()
+    private static let day = ComingDay(month: 6, day: 1)
 
     /// SQLite's own functions read milliseconds; a due time that was copied from a view must not become earlier.
     @Test(arguments: [

@@ -57,6 +57,17 @@ final class StoreHandle: Sendable {
         ])
     }
 
+    /// Tells of rows that a claim has set aside: nobody works a message that was in line by such a row alone.
+    func tell(of setAside: [SetAsideRow]) {
+        for row in setAside {
+            var metadata: Logger.Metadata = ["sequence": "\(row.sequence)", "reason": "\(row.reason)"]
+            if let queue = row.queue { metadata["queue"] = "\(queue)" }
+            logger.warning(
+                "row set aside, as it contradicts the rest of the store; `penstock doctor` says more",
+                metadata: metadata)
+        }
+    }
+
     /// The queue's measurements; made once, as making them costs more than using them.
     func metrics(of queue: QueueName) -> QueueMetrics {
         if let known = metricsByQueue.withLock({ $0[queue] }) { return known }

@@ -94,7 +94,7 @@ struct ClaimLoop: Sendable {
             holder.inFlight.add(claim.messages.map(\.lease), ending: ends)
             (sources[index].isWaiting, sources[index].wasWoken) = (claim.messages.isEmpty, false)
             sources[index].holder.metrics.recordClaim(of: claim.messages, at: handle.time.now)
-            sources[index].holder.tell(of: claim.setAside)
+            handle.tell(of: claim.setAside)
             sources[index].nextDue = claim.nextDue
             // Whoever heard a notice meanwhile did not know of these, one of which it may have been for.
             if !claim.messages.isEmpty, sources[index].holder.noticed != noticed[index] {

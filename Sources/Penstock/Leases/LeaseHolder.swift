@@ -228,22 +228,11 @@ final class LeaseHolder: Sendable {
     func wakeAnother() async {
         let request = ClaimRequest(queue: queue, limit: 1, lease: lease)
         // Also for a task that is cancelled. Should it fail, others find the messages when they look.
-        await ownTask { [self] in
+        await ownTask { [handle] in
             guard let claim = try? await handle.storage.claim(request) else { return }
-            tell(of: claim.setAside)
+            handle.tell(of: claim.setAside)
             if let message = claim.messages.first { await handle.release([message.lease]) }
         }.value
-    }
-
-    /// Tells of rows that a claim has set aside: nobody works a message that was in line by such a row alone.
-    func tell(of setAside: [SetAsideRow]) {
-        for row in setAside {
-            var metadata: Logger.Metadata = ["sequence": "\(row.sequence)", "reason": "\(row.reason)"]
-            if let queue = row.queue { metadata["queue"] = "\(queue)" }
-            handle.logger.warning(
-                "row set aside, as it contradicts the rest of the store; `penstock doctor` says more",
-                metadata: metadata)
-        }
     }
 
     /// What log messages say of a message.

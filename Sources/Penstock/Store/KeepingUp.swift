@@ -1,5 +1,5 @@
 internal import Logging
-internal import PenstockCore
+package import PenstockCore
 
 extension PenstockStore {
     /// Looks after the whole store as a worker does, for a program that claims for others: it puts lost work back in line, forgets what
@@ -44,4 +44,7 @@ extension PenstockStore {
     package func reclaimIfDue() async throws {
         if handle.reclaimGate.tryPass() { _ = try await handle.storage.reclaim() }
     }
+
+    /// Tells of rows that a claim for another program has set aside. That program is not told of them.
+    package func tell(of setAside: [SetAsideRow]) { handle.tell(of: setAside) }
 }

@@ -39,7 +39,7 @@ struct StoreCallTable: Sendable {
             }
         }
         add(RemoteCalls.enqueue) { caller, messages, queue, _ in try await caller.may(messages, to: queue) }
-        add(RemoteCalls.claim) { caller, request in try caller.may(.consume, request.queue) }
+        add(RemoteCalls.claim, telling: { $0.told($1) }) { caller, request in try caller.may(.consume, request.queue) }
         add(RemoteCalls.settle) { caller, settlements in try await caller.may(settlements) }
         add(RemoteCalls.perform, telling: { $0.told($1) }) { caller, operations in try await caller.may(operations) }
         add(RemoteCalls.extend) { caller, extensions in

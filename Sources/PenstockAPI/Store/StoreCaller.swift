@@ -150,9 +150,16 @@ struct StoreCaller: Sendable {
         }
     }
 
+    /// What a claim gave. What it has set aside does not travel, and is told here.
+    func told(_ claim: Claim) -> Claim {
+        store.tell(of: claim.setAside)
+        return claim
+    }
+
     /// What became of operations, of which one may have failed behind others.
     func told(_ performed: Performed) -> Performed {
-        Performed(
+        for case .claimed(let claim) in performed.answers { store.tell(of: claim.setAside) }
+        return Performed(
             answers: performed.answers,
             failure: (performed.failure as? PenstockError)?.toldToClients ?? performed.failure)
     }

@@ -46,7 +46,9 @@ struct Settlements: Sendable {
         for answer in performed.answers {
             switch answer {
             case .settled(let settled): results = settled
-            case .claimed(let claim): claimed = claim.messages.map { RemoteClaim.Claimed(queue: first, message: $0) }
+            case .claimed(let claim):
+                store.tell(of: claim.setAside)
+                claimed = claim.messages.map { RemoteClaim.Claimed(queue: first, message: $0) }
             case .enqueued: break
             }
         }

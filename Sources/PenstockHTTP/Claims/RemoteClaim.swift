@@ -134,6 +134,7 @@ package struct RemoteClaim: Sendable {
         for queue in queues where look.claimed.count < limit && bytes < bytesMax {
             do {
                 let claim = try await store.storage.claim(request(of: queue, limit: limit - look.claimed.count))
+                store.tell(of: claim.setAside)
                 look.claimed += claim.messages.map { Claimed(queue: queue, message: $0) }
                 bytes += claim.messages.reduce(0) { $0 + $1.payload.count }
                 look.nextDue = [look.nextDue, claim.nextDue].compactMap { $0 }.min()

@@ -1,4 +1,5 @@
 import Foundation
+import Logging
 import Penstock
 import PenstockCore
 import PenstockHTTP
@@ -172,6 +173,38 @@ import Testing
                 let response = try await server.send("POST", "/v1/claims", body)
                 #expect(response.status == (body.contains("none") ? 404 : 400), "\(body)")
             }
+        }
+    }
+
+    /// Each of its claims sets a row aside.
+    private struct SettingAside: ForwardingStore {
+        let base: any MessageStore
+
+        func claim(_ request: ClaimRequest) async throws -> Claim {
+            var claim = try await base.claim(request)
+            claim.setAside = [SetAsideRow(sequence: SequenceNumber(7), queue: request.queue, reason: "Wrong.")]
+            return claim
+        }
+    }
+
+    /// The client is told of messages alone.
+    @Test func whatAClaimSetsAsideIsInTheServersLog() async throws {
+        let log = TestLog(from: .warning)
+        let store = PenstockStore(
+            SettingAside(base: TestDatabase().open()), options: .init(logger: log.logger))
+        _ = try await store.queue("q")
+        let line =
+            "row set aside, as it contradicts the rest of the store; `penstock doctor` says more queue=q reason=Wrong. "
+            + "sequence=7"
+        try await TestServer.run(store: store) { server in
+            try await server.put("x")
+            let message = try #require(try await server.claim().first)
+            #expect(log.linesWithMetadata == [line])
+            let response = try await server.send(
+                "POST", "/v1/settlements",
+                #"{"settlements":[{\#(message.lease),"verdict":"done"}],"claim":{"queues":["q"],"worker":"w"}}"#)
+            #expect(response.status == 200, "\(response.text)")
+            #expect(log.linesWithMetadata == [line, line])
         }
     }
 }
