@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <sqlite3.h>
 #include <stddef.h>
+#include <string.h>
 #include <unistd.h>
 
 // What SQLite calls in place of open(2).
@@ -13,11 +14,14 @@ static int open_to_read(const char *path, int flags, int mode) {
     return -1;
 }
 
-static int removals_left;
+static int refused_version;
 
-// What SQLite calls in place of unlink(2).
-static int fail_to_remove(const char *path) {
-    if (--removals_left != 0) return unlink(path);
+// What SQLite calls in place of pwrite(2). https://sqlite.org/fileformat.html: what the file's header begins with, and where the version is.
+static ssize_t write_at(int descriptor, const void *bytes, size_t count, off_t offset) {
+    static const char start[] = "SQLite format 3";
+    int is_header = offset == 0 && count >= 100 && memcmp(bytes, start, sizeof start) == 0;
+    if (!is_header || ((const unsigned char *)bytes)[18] != refused_version) return pwrite(descriptor, bytes, count, offset);
+    refused_version = 0;
     errno = EIO;
     return -1;
 }
@@ -29,7 +33,8 @@ static int replace(const char *name, sqlite3_syscall_ptr call) {
 
 int penstock_refuse_writes(void) { return replace("open", (sqlite3_syscall_ptr)open_to_read); }
 
-int penstock_fail_removal(int number) {
-    removals_left = number;
-    return replace("unlink", (sqlite3_syscall_ptr)fail_to_remove);
+int penstock_refuse_header(int version) {
+    refused_version = version;
+    // Which of the two it calls is chosen as it is built.
+    return replace("pwrite", (sqlite3_syscall_ptr)write_at) | replace("pwrite64", (sqlite3_syscall_ptr)write_at);
 }

@@ -84,26 +84,26 @@ import Testing
         }
     }
 
-    /// Where the disk fails as a new file gets its log, nobody has removed that. Which removal of a journal it is differs between SQLite's releases.
-    @Test(arguments: 1...3) func aLogThatCannotBeBegunIsNotTakenForOneThatWasRemoved(removal: Int) async throws {
-        await #expect(processExitsWith: .success) { [path = path as String, removal = removal as Int] in
-            precondition(penstock_fail_removal(Int32(removal)) == 0)
-            do {
-                try await SQLiteStore.open(path: path).close()
-            } catch let error as PenstockError {
-                exit(error.code == .storage && error.message.hasPrefix("The disk of \(path) reported") ? 0 : 20)
+    /// Where the disk fails as a new file gets its log, nobody has removed that.
+    @Test func aLogThatCannotBeBegunIsNotTakenForOneThatWasRemoved() async throws {
+        await #expect(processExitsWith: .success) { [path = path as String] in
+            precondition(penstock_refuse_header(2) == 0)
+            let isSaid = await Self.isStorage(path, "cannot be written: the disk reports an error") {
+                _ = try await SQLiteStore.open(path: path)
             }
-            exit(0)
+            exit(isSaid ? 0 : 20)
         }
     }
 
-    /// Whether `body` throws `storage` about the file at `path`.
-    private static func isStorage(_ path: String, _ body: () async throws -> Void) async -> Bool {
+    /// Whether `body` throws `storage` about the file at `path`, with such words.
+    private static func isStorage(
+        _ path: String, _ words: String = "or a file beside it cannot be opened", _ body: () async throws -> Void
+    ) async -> Bool {
         do {
             try await body()
             return false
         } catch let error as PenstockError {
-            return error.code == .storage && error.message.contains("\(path) or a file beside it cannot be opened")
+            return error.code == .storage && error.message.contains("\(path) \(words)")
         } catch {
             return false
         }

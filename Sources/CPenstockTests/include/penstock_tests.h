@@ -17,7 +17,8 @@ void penstock_keep_logs(void);
 /// Has the system refuse SQLite in this process each file that it opens to write, with an error of the disk. Returns 0.
 int penstock_refuse_writes(void);
 
-/// Has one removal of a file fail for SQLite in this process with an error of the disk: the first one is number 1. Returns 0.
-int penstock_fail_removal(int number);
+/// Has the first write of a file's header that says `version` fail for SQLite in this process with an error of the disk: 2 for a file with a
+/// write-ahead log, 1 for one without. Returns 0.
+int penstock_refuse_header(int version);
 
 #endif
