@@ -95,6 +95,20 @@ import Testing
         }
     }
 
+    /// A copy that stayed a file with a write-ahead log would have that log thrown away.
+    @Test func aCopyThatCannotBeMadeOneFileIsNotPublished() async throws {
+        let (source, copy) = (folder.file("source.db"), folder.file("copy.db"))
+        try await SQLiteStore.openWithJobs(source).close()
+        await #expect(processExitsWith: .success) { [source = source as String, copy = copy as String] in
+            precondition(penstock_refuse_header(1) == 0)
+            let isSaid = await Self.isStorage(copy, "cannot be written: the disk reports an error") {
+                _ = try await SQLiteStore.backup(of: source, to: copy, replacing: false)
+            }
+            exit(isSaid ? 0 : 20)
+        }
+        #expect(!FileManager.default.fileExists(atPath: copy))
+    }
+
     /// Whether `body` throws `storage` about the file at `path`, with such words.
     private static func isStorage(
         _ path: String, _ words: String = "or a file beside it cannot be opened", _ body: () async throws -> Void

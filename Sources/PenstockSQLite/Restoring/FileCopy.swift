@@ -94,7 +94,8 @@ struct FileCopy: Sendable {
 
     /// Makes the copy one file, and throws unless it is sound.
     private func check(_ database: Database) throws {
-        let mode = try String.fetchOne(database, sql: "PRAGMA journal_mode = DELETE")
+        // To its end: the commit comes behind the answer.
+        let mode = try String.fetchAll(database, sql: "PRAGMA journal_mode = DELETE").last
         guard mode == "delete" else {
             throw PenstockError(.storage, "\(path) cannot be made: its journal mode stays '\(mode ?? "unknown")'.")
         }
