@@ -44,6 +44,22 @@ import Testing
         #expect(Self.translated(path, .SQLITE_FULL)?.message.contains("error") == false)
     }
 
+    /// Another process is about to begin the index of the log, and was stopped.
+    @Test func aLockThatSQLiteGivesUpIsWaitedForAsAnyOther() throws {
+        var tries = 0
+        try Patience.whileLocked(upTo: .seconds(60)) {
+            tries += 1
+            if tries < 3 { throw DatabaseError(resultCode: tries == 1 ? .SQLITE_PROTOCOL : .SQLITE_BUSY) }
+        }
+        #expect(tries == 3)
+        #expect(Self.translated(path, .SQLITE_PROTOCOL)?.code == .busy)
+        #expect(throws: DatabaseError.self) {
+            try Patience.whileLocked(upTo: .zero) { () throws -> Void in
+                throw DatabaseError(resultCode: .SQLITE_PROTOCOL)
+            }
+        }
+    }
+
     @Test func wantOfFilesIsNotTakenForWantOfPermission() async throws {
         await #expect(processExitsWith: .success) { [path = path as String] in
             precondition(Self.setMaxOfFiles(0))

@@ -59,6 +59,11 @@ enum StorageErrors {
         case .SQLITE_BUSY, .SQLITE_LOCKED:
             return failure(
                 .busy, "Another program holds \(path) for writing and does not let go; end its transaction.")
+        case .SQLITE_PROTOCOL:
+            return failure(
+                .busy,
+                "Another program has \(path) in hand, as it begins to use it or puts its log in order after a crash, and does not come to "
+                    + "an end; wait for it, or end it.")
         case .SQLITE_MISUSE where error.message == "Connection is closed":
             // GRDB's own word for a pool that was closed.
             return failure(.closed, "The store is closed; open it again.")

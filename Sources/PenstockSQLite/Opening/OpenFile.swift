@@ -173,11 +173,16 @@ enum Patience {
             do {
                 return try body()
             } catch let error as DatabaseError
-                where error.resultCode == .SQLITE_BUSY && ContinuousClock.now - started < limit
+                where Self.isLocked(error) && ContinuousClock.now - started < limit
             {
                 pause()
             }
         }
+    }
+
+    /// SQLite has another word for a lock that a process holds as it begins the index of the log, and gives up by itself after ten seconds.
+    private static func isLocked(_ error: DatabaseError) -> Bool {
+        [.SQLITE_BUSY, .SQLITE_PROTOCOL].contains(error.resultCode)
     }
 
     static func pause() { WriterLock.pause() }
