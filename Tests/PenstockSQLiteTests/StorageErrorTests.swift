@@ -60,6 +60,16 @@ import Testing
         }
     }
 
+    /// Foundation has words of its own, which are none for people.
+    @Test func aLogThatCannotBeLookedAtIsAnErrorOfTheDisk() throws {
+        let error = #expect(throws: PenstockError.self) {
+            try StorageErrors.opening(path) { () throws -> Void in throw CocoaError(.fileReadUnknown) }
+        }
+        #expect(error?.code == .storage)
+        #expect(error?.message.hasPrefix("\(path)-wal cannot be looked at") == true)
+        #expect(try StorageErrors.opening(path, { 7 }) == 7)
+    }
+
     @Test func wantOfFilesIsNotTakenForWantOfPermission() async throws {
         await #expect(processExitsWith: .success) { [path = path as String] in
             precondition(Self.setMaxOfFiles(0))

@@ -84,6 +84,16 @@ enum StorageErrors {
         }
     }
 
+    /// What `body` returns, in which GRDB opens the file at `path`: it asks Foundation how long the log beside it is.
+    static func opening<Result>(_ path: String, _ body: () throws -> Result) throws -> Result {
+        do {
+            return try body()
+        } catch let error as CocoaError {
+            throw PenstockError(
+                .storage, "\(path)-wal cannot be looked at; does its disk report errors?", cause: error)
+        }
+    }
+
     /// Whether `message` says that a statement of Penstock's does not fit the tables: no later try could help.
     private static func isOfSchema(_ message: String) -> Bool {
         ["no such index: penstock_", "no such column: ", "no query solution", " has no column named "]

@@ -25,7 +25,7 @@ enum OpenFile {
         try creating.withLock { _ in try prepareFile(path, createIfMissing: createIfMissing) }
         return try Patience.whileLocked(upTo: busyMax) {
             let configuration = configuration(path, mayBeEmpty: createIfMissing, busyMax: busyMax)
-            let pool = try DatabasePool(path: path, configuration: configuration)
+            let pool = try StorageErrors.opening(path) { try DatabasePool(path: path, configuration: configuration) }
             try pool.writeWithoutTransaction { database in
                 try OpenCompanions.refuseForeign(at: path, beside: database)
                 // From now on the last to close the file puts the log away, so that the file alone is all of the store.
