@@ -1,4 +1,5 @@
 import Penstock
+import PenstockCore
 import Subprocess
 import Synchronization
 
@@ -145,7 +146,9 @@ struct Command: Sendable {
         guard group.isLed else { return nil }
         let input = try PayloadInput.open(payload)
         defer { try? input.close() }
+        let begun = Latch()
         func began() {
+            begun.open()
             // If the guardian has ended by now, nobody watches over the command.
             if !group.isLed { group.killLateComers() }
             // A stop that was asked for while the command was started has found nobody in the group.
@@ -194,9 +197,16 @@ struct Command: Sendable {
             }
             return End(status: result.terminationStatus, errorTail: result.closureResult)
         } catch let error as SubprocessError {
+            if begun.isOpen { throw unseen(error, in: group) }
             guard group.isLed else { return nil }
             throw failure(toStart: error)
         }
+    }
+
+    /// What it means that the library has lost a process after its start: what it was to do may be done, so that is an attempt.
+    func unseen(_ error: SubprocessError, in group: ProcessGroup) -> AttemptFailed {
+        group.kill()
+        return AttemptFailed(description: "The command was started, and how it ended cannot be seen: \(error)")
     }
 
     /// How a process of it is started.

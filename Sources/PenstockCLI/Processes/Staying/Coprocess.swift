@@ -103,7 +103,11 @@ struct Coprocess: Sendable {
                 end: Command.End(status: result.terminationStatus, errorTail: result.closureResult),
                 answerCount: dialogue.answerCount, unanswered: hand.job.withLock { $0 })
         } catch let error as SubprocessError {
-            if let job = hand.job.withLock({ $0 }) { jobs.putBack(job) }
+            // Nothing is in its hand before it has begun.
+            if let job = hand.job.withLock({ $0 }) {
+                let failure = command.unseen(error, in: group)
+                jobs.finish(job, .answered(.refused(Array(failure.description.utf8))))
+            }
             guard group.isLed else { return nil }
             throw command.failure(toStart: error)
         }
