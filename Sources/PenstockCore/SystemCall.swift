@@ -11,7 +11,8 @@ package enum SystemCall {
     /// What `call` returns when no signal interrupts it: until then it is made again. A number below 0 says that it failed, and `errno` why.
     ///
     /// The program that has this library in it may handle a signal so that it ends the call in which it meets a thread (without
-    /// `SA_RESTART`). That is no fault of the file, so each call that opens, makes, reads, writes or flushes one is made through this.
+    /// `SA_RESTART`). That is no fault of the file, so each call that opens, makes, reads, writes or flushes one is made through this, and
+    /// each that asks for a child.
     @discardableResult
     package static func uninterrupted<Number: SignedInteger>(_ call: () -> Number) -> Number {
         while true {

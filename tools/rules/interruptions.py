@@ -1,7 +1,7 @@
-"""Calls on files that a signal may interrupt.
+"""Calls on files and processes that a signal may interrupt.
 
-A program may handle a signal so that the call ends in which it meets a thread, and then a store would not open, or a sound disk would be
-blamed. `SystemCall.uninterrupted` makes the call again. `read` and `write` are left out, as too much has these names."""
+A program may handle a signal so that the call ends in which it meets a thread, and then a store would not open, a sound disk would be
+blamed, or a command taken for dead. `SystemCall.uninterrupted` makes the call again. `read` and `write` are left out, as too much has these names."""
 import os
 import re
 
@@ -9,7 +9,7 @@ import source
 
 CALL = re.compile(
     r"(?:\bFoundation\.|(?<![\w.]))"
-    r"(open(?:at)?(?=\([^{}\n]*\bO_[A-Z])|(?:pread|pwrite|mkdir|posix_fallocate|ftruncate|fsync|fdatasync|penstock_open_path)(?=\())")
+    r"(open(?:at)?(?=\([^{}\n]*\bO_[A-Z])|(?:pread|pwrite|mkdir|posix_fallocate|ftruncate|fsync|fdatasync|penstock_open_path|waitid|waitpid)(?=\())")
 
 
 def broken(repository):

@@ -93,7 +93,7 @@ class RulesTests(unittest.TestCase):
 
         for line in (
             'let a = open("b", O_RDWR)', "let a = Foundation.open(file(b), O_RDONLY)", "guard pread(a, &b, 1, 0) == 1 else { return }",
-            "if mkdir(path, 0o700) == 0 { SystemCall.uninterrupted { f() } }", "if true { return fsync(a) }",
+            "if mkdir(path, 0o700) == 0 { SystemCall.uninterrupted { f() } }", "if true { return fsync(a) }", "guard waitid(P_PID, 1, &a, 0) == 0 else { return }",
         ):
             self.assertIn("Sources/M/A.swift:2", "".join(found(line)), line)
         for line in (

@@ -1,4 +1,5 @@
 internal import CPenstockSystem
+import PenstockCore
 import Synchronization
 
 /// A process group whose leader is a child of this process.
@@ -63,7 +64,7 @@ enum ChildProcess {
     /// Whether the child `id` has ended. Leaves its status for the task that waits for it.
     static func hasEnded(_ id: Int32) -> Bool {
         var facts = siginfo_t()
-        guard waitid(P_PID, id_t(id), &facts, WEXITED | WNOHANG | WNOWAIT) == 0 else { return true }
-        return facts.si_signo != 0
+        let result = SystemCall.uninterrupted { waitid(P_PID, id_t(id), &facts, WEXITED | WNOHANG | WNOWAIT) }
+        return result != 0 || facts.si_signo != 0
     }
 }
