@@ -75,11 +75,11 @@ struct Messages: Sendable {
             sequence, context.principal, .read, withPayload: true, withAttempts: true)
         let journal = try await store.storage.journal(of: sequence)
         let bytes = journal.steps.reduce(record.payloadBytes + (journal.result?.count ?? 0)) { $0 + $1.result.count }
-        if bytes <= Bounds.partBytes { return .json(record.json(with: journal)) }
+        if bytes <= ResponseBody.partBytes { return .json(record.json(with: journal)) }
         return Response(
             status: .ok, headers: [.contentType: "application/json"],
             body: ResponseBody { writer in
-                var parts = JSONParts(of: record.json(with: journal), partBytes: Bounds.partBytes)
+                var parts = JSONParts(of: record.json(with: journal), partBytes: ResponseBody.partBytes)
                 while let part = parts.next() { try await writer.write(ByteBuffer(bytes: part)) }
                 try await writer.write(ByteBuffer(string: "\n"))
                 try await writer.finish(nil)

@@ -26,8 +26,6 @@ enum Bounds {
     static let batchBytesMax = 1024 * 1024
     /// Messages named one by one in a command.
     static let sequenceCountMax = 1000
-    /// Bytes of an answer with messages that are written at once.
-    static let partBytes = 256 * 1024
     /// How long a client is kept from trying again that has found a queue full.
     static let retryAfterSeconds = 1
 }

@@ -76,18 +76,8 @@ package struct StoreCalling: Sendable {
         _ bytes: [UInt8], handingOver leases: [Lease] = [], of store: PenstockStore
     ) -> Response {
         let buffer = ByteBuffer(bytes: bytes)
-        let body =
-            leases.isEmpty
-            ? ResponseBody(byteBuffer: buffer)
-            : ResponseBody.handingOver(leases, of: store, length: buffer.readableBytes) { writer in
-                // A part is written when the client has read those before it, so it is noticed when it reads no more.
-                var rest = buffer
-                while let part = rest.readSlice(length: min(rest.readableBytes, Bounds.partBytes)),
-                    part.readableBytes > 0
-                {
-                    try await writer.write(part)
-                }
-            }
+        let body: ResponseBody =
+            leases.isEmpty ? ResponseBody(byteBuffer: buffer) : .handingOver(leases, of: store, buffer)
         return Response(status: .ok, headers: [.contentType: WireFormat.contentType], body: body)
     }
 

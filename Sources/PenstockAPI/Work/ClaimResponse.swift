@@ -2,6 +2,7 @@ import HTTPTypes
 import Hummingbird
 import NIOCore
 import Penstock
+import PenstockCore
 import PenstockFormats
 import PenstockHTTP
 
@@ -19,18 +20,17 @@ struct ClaimResponse: Sendable {
         head.removeLast()
         head += (before.isEmpty ? "\"messages\":[" : ",\"messages\":[").utf8
         let fields: HTTPFields = [.contentType: "application/json"]
-        if claimed.reduce(0, { $0 + $1.message.payload.count }) <= Bounds.partBytes {
+        if claimed.reduce(0, { $0 + $1.message.payload.count }) <= ResponseBody.partBytes {
             var bytes = head
             for (index, message) in claimed.enumerated() { Self.append(message, isFirst: index == 0, to: &bytes) }
             bytes += "]}\n".utf8
-            let whole = ByteBuffer(bytes: bytes)
-            return response(fields, length: whole.readableBytes) { try await $0.write(whole) }
+            return response(fields, .handingOver(leases, of: store, ByteBuffer(bytes: bytes)))
         }
-        return response(fields, length: nil) { [claimed, head] writer in
+        let body = ResponseBody.handingOver(leases, of: store, length: nil) { [claimed, head] writer in
             var bytes = head
             for (index, message) in claimed.enumerated() {
                 Self.append(message, isFirst: index == 0, to: &bytes)
-                if bytes.count >= Bounds.partBytes {
+                if bytes.count >= ResponseBody.partBytes {
                     try await writer.write(ByteBuffer(bytes: bytes))
                     bytes = []
                 }
@@ -38,6 +38,7 @@ struct ClaimResponse: Sendable {
             bytes += "]}\n".utf8
             try await writer.write(ByteBuffer(bytes: bytes))
         }
+        return response(fields, body)
     }
 
     private static func append(_ message: RemoteClaim.Claimed, isFirst: Bool, to bytes: inout [UInt8]) {
@@ -61,18 +62,13 @@ struct ClaimResponse: Sendable {
         add("Priority", "\(message.priority)")
         if let group = message.group { add("Group", group) }
         for (name, value) in message.headers { add("Header-\(name)", value) }
-        return response(fields, length: message.payload.count) {
-            try await $0.write(ByteBuffer(bytes: message.payload))
-        }
+        return response(fields, .handingOver(leases, of: store, ByteBuffer(bytes: message.payload)))
     }
 
-    private func response(
-        _ fields: HTTPFields, length: Int?,
-        _ write: @escaping @Sendable (inout any ResponseBodyWriter) async throws -> Void
-    ) -> Response {
-        Response(
-            status: .ok, headers: fields,
-            body: .handingOver(claimed.map(\.message.lease), of: store, length: length, write))
+    private var leases: [Lease] { claimed.map(\.message.lease) }
+
+    private func response(_ fields: HTTPFields, _ body: ResponseBody) -> Response {
+        Response(status: .ok, headers: fields, body: body)
     }
 
     /// A value as a header can hold it: what is not ASCII, or cannot be seen, is escaped as RFC 3986 has it, and so are `%` and a space

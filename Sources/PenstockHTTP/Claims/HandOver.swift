@@ -1,4 +1,5 @@
 package import Hummingbird
+package import NIOCore
 package import Penstock
 package import PenstockCore
 import Synchronization
@@ -33,6 +34,20 @@ extension ResponseBody {
             if length != nil { try await writer.finish(nil) }
         }
     }
+
+    /// The same where all of the body is there: `whole`.
+    package static func handingOver(_ leases: [Lease], of store: PenstockStore, _ whole: ByteBuffer) -> ResponseBody {
+        handingOver(leases, of: store, length: whole.readableBytes) { writer in
+            // A part is written when the client has read those before it, so it is noticed when it reads no more.
+            var rest = whole
+            while let part = rest.readSlice(length: min(rest.readableBytes, partBytes)), part.readableBytes > 0 {
+                try await writer.write(part)
+            }
+        }
+    }
+
+    /// Bytes of an answer with messages that are written at once.
+    package static let partBytes = 256 * 1024
 }
 
 /// Gives messages back whose body nobody has begun to write: a connection may end before the head of its response.

@@ -91,10 +91,9 @@ extension Call {
 
     /// The messages as an answer. Those that cannot be written any more, as the client has gone, are given back.
     private func response(_ json: JSONValue, _ leases: [Lease]) -> Response {
-        let buffer = ByteBuffer(bytes: json.bytes)
-        return Response(
+        Response(
             status: .ok, headers: [.contentType: "application/x-amz-json-1.0"],
-            body: .handingOver(leases, of: queues, length: buffer.readableBytes) { try await $0.write(buffer) })
+            body: .handingOver(leases, of: queues, ByteBuffer(bytes: json.bytes)))
     }
 
     private func json(

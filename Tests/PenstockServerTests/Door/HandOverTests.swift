@@ -22,6 +22,18 @@ import Testing
         }
     }
 
+    /// A connection whose client goes when it has read so many parts.
+    private struct LeavingLater: ResponseBodyWriter {
+        var partsLeft: Int
+
+        mutating func write(_ buffer: ByteBuffer) async throws {
+            if partsLeft == 0 { throw ChannelError.ioOnClosedChannel }
+            partsLeft -= 1
+        }
+
+        consuming func finish(_ trailingHeaders: HTTPFields?) async throws {}
+    }
+
     /// A store with a message that a remote worker has claimed.
     private func claimed() async throws -> (PenstockStore, Lease) {
         let store = PenstockStore(TestDatabase().open())
@@ -53,6 +65,21 @@ import Testing
             #expect(writes && finishes)
         } catch is ChannelError {
             #expect(!(writes && finishes))
+        }
+        #expect(try await store.storage.extend([lease], by: .seconds(30)) == [isHeld])
+    }
+
+    /// Written at once it would be the client's as soon as its first bytes are on their way.
+    @Test(arguments: [(2, false), (3, true)])
+    func aClientThatGoesInTheMiddleOfALongBodyHasNothing(parts: Int, isHeld: Bool) async throws {
+        let (store, lease) = try await claimed()
+        let whole = ByteBuffer(repeating: 0, count: 2 * ResponseBody.partBytes + 1)
+        let body = ResponseBody.handingOver([lease], of: store, whole)
+        do {
+            try await body.write(LeavingLater(partsLeft: parts))
+            #expect(isHeld)
+        } catch is ChannelError {
+            #expect(!isHeld)
         }
         #expect(try await store.storage.extend([lease], by: .seconds(30)) == [isHeld])
     }
