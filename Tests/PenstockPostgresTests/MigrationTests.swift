@@ -1,6 +1,7 @@
 import Foundation
 import PenstockCore
 import PenstockPostgresMigrations
+import PenstockTestKit
 import Testing
 
 @testable import PenstockPostgres
@@ -112,6 +113,22 @@ struct MigrationTests {
         }
         #expect(error?.code == .olderSchema)
         #expect(error?.message.contains("have its owner run `penstock migrate`") == true)
+    }
+
+    /// The session ends at the COMMIT: nobody knows whether that came first.
+    @Test func stepsWhoseCommitHasNoAnswerAreNotToldAsNotTaken() async throws {
+        let url = try PostgresServer.newURL()
+        let address = try ServerAddress(url)
+        try SchemaMigrator(address, busyMax: .seconds(60)).migrate(to: 13)
+        let commit = try HeldCommit(of: "\(address.schema).penstock_migration", at: url)
+        async let opened = PostgresStore.open(url: url)
+        try await eventually { try commit.isReached }
+        try commit.endSessions()
+        try commit.letGo()
+        let error = await #expect(throws: PenstockError.self) { _ = try await opened }
+        #expect(error?.code == .unreachable)
+        #expect(error?.message.contains("which may have been done; do it again") == true)
+        try await PostgresStore.open(url: url).close()
     }
 
     @Test func aNewerSchemaIsRefused() async throws {

@@ -125,7 +125,7 @@ struct SchemaMigrator {
             for step in missing {
                 try server.run(step.sql.replacing("@schema@", with: ServerConnection.quoted(name: address.schema)))
             }
-            try server.run("COMMIT")
+            try commit()
             return missing.map(\.name)
         } catch {
             if server.isInTransaction { _ = try? server.run("ROLLBACK") }
@@ -137,6 +137,18 @@ struct SchemaMigrator {
                 .olderSchema,
                 "\(address.description) has schema version \(before), and this program has version \(Self.newest), to which the role may not "
                     + "bring it (\(refusal.message)); have its owner run `penstock migrate`.", cause: refusal)
+        }
+    }
+
+    /// Throws `unreachable` when no answer comes: other failures of a connection say that nothing was done.
+    private func commit() throws {
+        do {
+            try server.run("COMMIT")
+        } catch let error as ServerError where error.isLost {
+            throw PenstockError(
+                .unreachable,
+                "\(address.description) went away as the schema was brought to version \(Self.newest), which may have been done; do it again: a "
+                    + "step that was taken is not taken twice.", cause: error)
         }
     }
 
