@@ -197,16 +197,16 @@ struct Command: Sendable {
             }
             return End(status: result.terminationStatus, errorTail: result.closureResult)
         } catch let error as SubprocessError {
-            if begun.isOpen { throw unseen(error, in: group) }
+            // What it was to do may be done: it is not started again here. From then on the library may see no end at all.
+            if begun.isOpen {
+                group.kill()
+                throw Failure(
+                    .software,
+                    "The command '\(name)' was started, and how it ended cannot be seen (\(error)); start the worker anew.")
+            }
             guard group.isLed else { return nil }
             throw failure(toStart: error)
         }
-    }
-
-    /// What it means that the library has lost a process after its start: what it was to do may be done, so that is an attempt.
-    func unseen(_ error: SubprocessError, in group: ProcessGroup) -> AttemptFailed {
-        group.kill()
-        return AttemptFailed(description: "The command was started, and how it ended cannot be seen: \(error)")
     }
 
     /// How a process of it is started.

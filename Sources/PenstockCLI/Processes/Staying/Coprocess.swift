@@ -103,11 +103,7 @@ struct Coprocess: Sendable {
                 end: Command.End(status: result.terminationStatus, errorTail: result.closureResult),
                 answerCount: dialogue.answerCount, unanswered: hand.job.withLock { $0 })
         } catch let error as SubprocessError {
-            // Nothing is in its hand before it has begun.
-            if let job = hand.job.withLock({ $0 }) {
-                let failure = command.unseen(error, in: group)
-                jobs.finish(job, .answered(.refused(Array(failure.description.utf8))))
-            }
+            if let job = hand.job.withLock({ $0 }) { jobs.putBack(job) }
             guard group.isLed else { return nil }
             throw command.failure(toStart: error)
         }
