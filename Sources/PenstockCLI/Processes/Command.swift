@@ -202,7 +202,8 @@ struct Command: Sendable {
                 group.kill()
                 throw Failure(
                     .software,
-                    "The command '\(name)' was started, and how it ended cannot be seen (\(error)); start the worker anew.")
+                    "The command '\(name)' was started, and how it ended cannot be seen (\(error)); start the worker anew."
+                )
             }
             guard group.isLed else { return nil }
             throw failure(toStart: error)

@@ -23,7 +23,7 @@ final class FlushLine: Sendable {
         var deadline = ContinuousClock.now
     }
 
-    /// The server lets this process in no more times, so nobody could say of a transaction that it is on the disk.
+    /// The server, or what stands before it, lets this process in no more times, so nobody could say of a transaction that it is on the disk.
     struct Unready: Error {
         let cause: ServerError
     }
@@ -66,7 +66,7 @@ final class FlushLine: Sendable {
     /// Sees to it that the thread has a connection before a transaction is committed that needs it: then a server that takes no more of them
     /// leaves nothing open. Where the thread loses it later it connects behind the COMMIT. Blocks.
     ///
-    /// - Throws: ``Unready``; ``ServerError``.
+    /// - Throws: ``Unready``. It says nothing of the connection that writes.
     func makeReady(_ stalls: Stalls) throws {
         if state.withLock({ $0.isConnected || $0.spare != nil }) { return }
         let start = ContinuousClock.now
@@ -74,7 +74,7 @@ final class FlushLine: Sendable {
         do {
             let spare = Spare(try connected())
             state.withLock { $0.spare = spare }
-        } catch let error as ServerError where ["28", "53"].contains(error.errorClass) {
+        } catch let error as ServerError {
             throw Unready(cause: error)
         }
     }
@@ -181,7 +181,11 @@ final class FlushLine: Sendable {
                 let isNew = connection == nil
                 let known = try connection ?? connected()
                 connection = known
-                if isNew { state.withLock { $0.isConnected = true } }
+                if isNew {
+                    state.withLock { $0.isConnected = true }
+                    // The writer's thread may have made one meanwhile.
+                    _ = takeSpare()
+                }
                 let server = known.server
                 server.deadline = max(deadline, .now) + .seconds(1)
                 let lost = try left.filter { try !known.has($0) && !$0.mark.isThere(server) }

@@ -38,7 +38,8 @@ struct OpenCompanions: Sendable {
         do {
             try DatabaseCompanions(of: path).refuseForeign(toWrite: true)
             for file in ends.map({ path + $0 }) where FileIdentity.status(of: file) == nil {
-                throw replaced(file)
+                if SystemErrors.isNothingThere { throw replaced(file) }
+                throw SystemErrors.failure("\(file) cannot be looked at", errno)
             }
         } catch {
             OpenFile.leaveWriteAheadLog(database, true)
