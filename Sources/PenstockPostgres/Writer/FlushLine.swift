@@ -23,9 +23,15 @@ final class FlushLine: Sendable {
         var deadline = ContinuousClock.now
     }
 
-    /// The server, or what stands before it, lets this process in no more times, so nobody could say of a transaction that it is on the disk.
+    /// The server, or what stands before it, does not let this process in once more, so nobody could say of a transaction that it is on the disk.
     struct Unready: Error {
         let cause: ServerError
+
+        /// Whether the server has said so itself; else it may be about to let others in.
+        var isRefused: Bool { ["28", "53"].contains(cause.errorClass) }
+
+        /// Whether that ends a call at once, so that others need not wait for it.
+        func ends(_ job: any Job) -> Bool { isRefused && job.durability == .powerLoss }
     }
 
     /// A connection for the thread. The writer's thread makes it, and has no more to do with it then.

@@ -87,7 +87,7 @@ final class TransactionRunner {
             for job in jobs {
                 // Where it was the server, those whose time is over have waited for it together.
                 let isOver = job.deadline <= .now && (cause as? ServerError)?.isInTheWay == true
-                if isOver || cause is FlushLine.Unready && job.durability == .powerLoss {
+                if isOver || (cause as? FlushLine.Unready)?.ends(job) == true {
                     job.finish(translated(cause))
                     continue
                 }
@@ -181,9 +181,9 @@ final class TransactionRunner {
                 guardsAttempts = true
             } catch let error as FlushLine.Unready {
                 access?.leave()
-                // What needs no flush is not to wait for one.
-                guard takesRequests, jobs.areForPowerLoss, writer.wantsNothingElse, connection.pause(until: deadline)
-                else { throw error }
+                // What needs no flush is not to wait for one that was refused.
+                let mayWait = !error.isRefused || takesRequests && jobs.areForPowerLoss && writer.wantsNothingElse
+                guard mayWait, connection.pause(until: deadline) else { throw error }
             } catch let error as ServerError where error.isLost || error.mayBeTriedAgain {
                 if error.isLost { connection.disconnect() }
                 // Others of this machine need not wait for the same.
