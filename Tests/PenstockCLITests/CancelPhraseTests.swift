@@ -1,3 +1,4 @@
+import PenstockCore
 import Testing
 
 @testable import PenstockCLI
@@ -18,5 +19,19 @@ import Testing
         ] as [(Int, Int, Int, String?)])
     func itSaysWhatBecameOfEach(count: Int, asked: Int, done: Int, phrase: String?) {
         #expect(CancelCommand.phrase(of: count, asked: asked, done: done) == phrase)
+    }
+
+    /// They are cancelled by then.
+    @Test @MainActor func whatCannotBeReadOfThemDoesNotLookAsIfNothingWasDone() async throws {
+        let cause = PenstockError(.storage, "The disk reported an error.")
+        let failure = await #expect(throws: Failure.self) {
+            try await CountAddition.read(beside: 2, "cancelled") { throw cause }
+        }
+        #expect(failure?.status == .outcomeUnknown)
+        #expect(failure?.message.hasPrefix("2 messages cancelled. But") == true)
+        #expect(failure?.message.hasSuffix(cause.message) == true)
+        await #expect(throws: PenstockError.self) {
+            try await CountAddition.read(beside: 0, "cancelled") { throw cause }
+        }
     }
 }

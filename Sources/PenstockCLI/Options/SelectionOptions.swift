@@ -87,9 +87,10 @@ struct SelectionOptions: ParsableArguments {
                 let selection = try await selection(in: store, states: states, like: like)
                 try await check(store, selection)
                 let count = try await store.storage.apply(command, to: selection)
-                try Output().count(
-                    count, verb.done, addition: try await addition(store, selection, count),
-                    isJSON: storeOptions.isJSON)
+                let said = try await CountAddition.read(beside: count, verb.done) {
+                    try await addition(store, selection, count)
+                }
+                try Output().count(count, verb.done, addition: said, isJSON: storeOptions.isJSON)
             }
         }
     }
@@ -129,6 +130,22 @@ struct CountAddition {
     var phrase: String?
     /// What JSON has beside the count.
     var members: [JSONValue.Member] = []
+
+    /// What `read` finds of messages to which something has happened by now: an error of it is not to look as if nothing had.
+    @MainActor
+    static func read(
+        beside count: Int, _ verb: String, _ read: @MainActor () async throws -> CountAddition
+    ) async throws -> CountAddition {
+        do {
+            return try await read()
+        } catch {
+            guard count > 0, let cause = Failure(known: error), !(error is CancellationError) else { throw error }
+            throw Failure(
+                .outcomeUnknown,
+                "\(CountText.format(count, "message")) \(verb). But what more there is to say of that cannot be read: \(cause.message)"
+            )
+        }
+    }
 }
 
 extension Output {
