@@ -112,11 +112,11 @@ struct Command: Sendable {
             // it then and there, and what it still has to say would be lost. It is told to stop in words of its own.
             return try await Task {
                 try await withThrowingTaskGroup(of: Void.self) { tasks in
-                    let (begun, begin) = AsyncStream.makeStream(of: Never.self)
+                    let begun = Latch()
                     tasks.addTask { await carryOut(stop, in: group) }
                     if let timeout { tasks.addTask { await make(stop, after: timeout, from: begun) } }
                     defer { tasks.cancelAll() }
-                    return try await spawn(payload, variables, in: group, begin, stop, passError)
+                    return try await spawn(payload, variables, in: group, begun, stop, passError)
                 }
             }.value
         } onCancel: {
@@ -139,21 +139,19 @@ struct Command: Sendable {
         _ payload: [UInt8],
         _ variables: [Environment.Key: String?],
         in group: ProcessGroup,
-        _ begin: AsyncStream<Never>.Continuation,
+        _ begun: Latch,
         _ stop: StopRequest,
         _ passError: @escaping @Sendable ([UInt8]) async -> Void
     ) async throws -> End? {
         guard group.isLed else { return nil }
         let input = try PayloadInput.open(payload)
         defer { try? input.close() }
-        let begun = Latch()
         func began() {
-            begun.open()
             // If the guardian has ended by now, nobody watches over the command.
             if !group.isLed { group.killLateComers() }
             // A stop that was asked for while the command was started has found nobody in the group.
             if stop.cause != nil { group.terminate() }
-            begin.finish()
+            begun.open()
         }
         let tail = ErrorTail(bytesMax: Self.errorTailBytesMax)
         func passing(of id: Int32) -> ErrorPassing {
@@ -216,7 +214,7 @@ struct Command: Sendable {
         options.processGroupID = group.id
         return Configuration(
             executable: .path(path), arguments: Arguments(executablePathOverride: name, remainingValues: arguments),
-            environment: .inherited(updating: variables), platformOptions: options)
+            environment: .ofThisProcess.updating(variables), platformOptions: options)
     }
 
     /// What it means that the library could not start it: a ``Shortage``, or a ``Failure``.
@@ -236,9 +234,8 @@ struct Command: Sendable {
     }
 
     /// Its time begins when it has been started, and ends with the task.
-    private func make(_ stop: StopRequest, after timeout: Duration, from begun: AsyncStream<Never>) async {
-        for await _ in begun {}
-        guard (try? await clock.sleep(for: timeout)) != nil else { return }
+    private func make(_ stop: StopRequest, after timeout: Duration, from begun: Latch) async {
+        guard (try? await begun.wait()) != nil, (try? await clock.sleep(for: timeout)) != nil else { return }
         stop.make(.timeout)
     }
 

@@ -2,12 +2,11 @@ internal import CPenstockSystem
 import Subprocess
 
 extension Environment {
-    /// The variables of this process, for each a name, `=`, a value and a zero byte; `nil` where the library is to go by text. Nothing
-    /// changes them.
+    /// This process's environment, byte for byte.
     ///
-    /// By text it makes a dictionary of all of them for each command, twice, and puts other characters where something is no UTF-8.
+    /// By text the library makes a dictionary of all variables for each command, twice, and puts other characters where something is no UTF-8.
     /// By bytes it takes no name that begins with a digit: where there is one and all is text it goes by that, and else without such names.
-    private static let bytes: [[UInt8]]? = {
+    static let ofThisProcess: Environment = {
         let digits = UInt8(ascii: "0")...UInt8(ascii: "9")
         var entries: [[UInt8]] = []
         var (isText, isTaken) = (true, true)
@@ -19,17 +18,6 @@ extension Environment {
             guard bytes.contains(UInt8(ascii: "=")) else { continue }
             if digits.contains(bytes[0]) { isTaken = false } else { entries.append(bytes) }
         }
-        return isTaken || !isText ? entries : nil
+        return isTaken || !isText ? .custom(entries) : .inherit
     }()
-
-    /// This process's environment, byte for byte.
-    ///
-    /// - Parameter variables: what is set in it or, when it is `nil`, taken out.
-    static func inherited(updating variables: [Key: String?]) -> Environment {
-        guard let bytes else { return .inherit.updating(variables) }
-        let names = variables.keys.map { Array("\($0.rawValue)=".utf8) }
-        var entries = bytes.filter { entry in !names.contains { entry.starts(with: $0) } }
-        for case (let name, let value?) in variables { entries.append(Array("\(name.rawValue)=\(value)\0".utf8)) }
-        return .custom(entries)
-    }
 }

@@ -123,6 +123,10 @@ struct CopyCommand: AsyncParsableCommand {
 }
 
 extension StoreFile {
-    /// The store as both stores are told of it: without a password, and understood from any folder.
-    var title: String { kind == .file ? absolutePath : shown }
+    /// The store as both stores are told of it: without a password, and the same from any folder and by any link.
+    var title: String {
+        guard kind == .file, let resolved = realpath(path, nil) else { return kind == .file ? absolutePath : shown }
+        defer { free(resolved) }
+        return String(cString: resolved)
+    }
 }
