@@ -125,6 +125,14 @@ public struct PenstockError: Error, Sendable, CustomStringConvertible {
     /// Whether the same call may succeed later though nobody does anything about the program or its file.
     package var mayPass: Bool { (isOfStalledStore || code == .storage) && !needsReopening }
 
+    /// Whether the store can take nothing before somebody sees to its file, or opens it again. It is no fault of the call either.
+    package var isOfUnusableStore: Bool {
+        switch code {
+        case .corrupt, .notADatabase, .newerSchema, .readOnly, .fileReplaced, .closed: true
+        default: needsReopening
+        }
+    }
+
     /// Tells of what a call of several steps had done when one of them failed: what the error says of nothing is said of that step.
     ///
     /// - Parameter what: what was done to so many messages, such as `moved`.

@@ -51,11 +51,21 @@ extension Delivery {
     /// Says that the message is finished, what it gave and what follows it, as a worker says it: when the store fails in a way that
     /// may pass, this tries again while the lease lives, as what the message's work has done would be done again. It waits for
     /// room as long, also in queues whose policy is `fail`. A lease that is gone after a try of which nobody knows is told in the log
-    /// alone: that try may have been what settled it.
+    /// alone: that try may have been what settled it. Where the store can take nothing at all the message comes back when its lease ends,
+    /// and the handler that throws this error has not failed.
     ///
     /// - Throws: as ``done(then:timeout:)``, what the store threw at the last try; `queueFull` when there can never be room.
     package func doneWhileHeld(result: [UInt8]? = nil, then drafts: [Draft] = []) async throws {
-        let settlement = Settlement(lease, .done, result: result, drafts: drafts)
+        do {
+            try await settleWhileHeld(Settlement(lease, .done, result: result, drafts: drafts))
+        } catch let error as PenstockError where error.isOfUnusableStore {
+            holder.letLapse(lease, after: error)
+            throw error
+        }
+    }
+
+    private func settleWhileHeld(_ settlement: Settlement) async throws {
+        let drafts = settlement.drafts
         if drafts.isEmpty {
             try await holder.settleWhileHeld(settlement)
             return

@@ -115,6 +115,14 @@ final class LeaseHolder: Sendable {
         return try state(after: result, of: settlement)
     }
 
+    /// Has a message come back when its lease ends, of which the store takes no verdict.
+    func letLapse(_ lease: Lease, after error: PenstockError) {
+        inFlight.remove(lease)
+        handle.logger.error(
+            "message not settled; it comes back when its lease ends",
+            metadata: ["queue": "\(queue)", "sequence": "\(lease.sequence)", "error": "\(error)"])
+    }
+
     /// Makes a call of the store, and again when that fails in a way that may pass, while the lease is held: until its end or, while
     /// a run works on its message, until the store says that it is lost. A store that stalls for longer than a lease cannot have it
     /// extended, and has not given the message to anybody either. A task that is cancelled does not wait for that.

@@ -170,6 +170,20 @@ import Testing
         #expect(try await next.status().depths.ready == (withDrafts ? 1 : 0))
     }
 
+    /// As with a verdict that a worker hands in: that the store can take nothing is no fault of the message.
+    @Test(arguments: [PenstockError.Code.corrupt, .readOnly, .fileReplaced], [false, true])
+    func aStoreThatTakesNoVerdictCostsNoAttempt(code: PenstockError.Code, withDrafts: Bool) async throws {
+        let once = QueuePolicy(retry: RetryPolicy(attemptsMax: 1))
+        let (queue, next) = (try await the.queue(policy: once), try await next())
+        let receipt = try await queue.enqueue(1)
+        the.calls.fail(.settle, with: PenstockError(code, "The store cannot go on."))
+        try await Worker(queue, options: .init(max: 1)) { delivery in
+            try await delivery.doneWhileHeld(then: withDrafts ? [next.draft("after")] : [])
+        }.run()
+        #expect(try await the.state(receipt) == .leased)
+        #expect(try await next.status().totals.enqueued == 0)
+    }
+
     /// A try of which nobody knows may have been what settled the message: that its lease is gone then says nothing was lost.
     @Test(arguments: [false, true])
     func aVerdictThatWasTriedBeforeIsNotReportedAsLost(withDrafts: Bool) async throws {
