@@ -28,6 +28,27 @@ struct SessionTests {
         try await schema.store.close()
     }
 
+    /// What was read in the middle of a transaction may be all that comes for long: its process may be stopped then.
+    @Test func theServerKnowsOfATransactionThatItStandsStill() async throws {
+        let address = try ServerAddress(PostgresServer.newURL())
+        let (server, other) = (
+            try Sessions.connect(to: address, busyMax: .seconds(60)),
+            try Sessions.connect(to: address, busyMax: .seconds(60))
+        )
+        func state() throws -> String? {
+            try other.run("SELECT state FROM pg_stat_activity WHERE pid = \(server.processID)").text(0, 0)
+        }
+        try server.send(["BEGIN", "SELECT 1"])
+        try server.readPipeline()
+        try await eventually { try state() == "idle in transaction" }
+        // A statement that fails takes those behind it along, in the next part as well.
+        try server.send(["SELECT 1", "SELECT 1 / 0", "SELECT 2"])
+        #expect(throws: ServerError.self) { try server.readPipeline() }
+        #expect(server.isInTransaction && !server.isLost)
+        try server.run("ROLLBACK")
+        #expect(try server.run("SELECT 3").text(0, 0) == "3")
+    }
+
     /// A store's sessions are kept for as long as its process lives: by their locks others know that it does.
     @Test func whatIsUsualAtAServerHoldsForNoSessionOfAStore() throws {
         let url = try PostgresServer.newURL()

@@ -90,15 +90,7 @@ extension ServerConnection {
     /// Reads the answers to all that was sent, so that statements without parameters may be run again.
     func endPipeline() throws {
         guard pipeline.isOpen else { return }
-        guard PQpipelineSync(connection) == 1 else { throw refused }
-        do {
-            try readPending()
-        } catch {
-            abandonPipeline()
-            throw error
-        }
-        // The point at which both sides have met.
-        try answer(1)
+        try meet()
         pipeline.close()
         guard PQexitPipelineMode(connection) == 1 else { throw refused }
     }
@@ -113,14 +105,23 @@ extension ServerConnection {
     /// - Returns: the last one's.
     @discardableResult
     func readPipeline() throws -> ServerResult {
-        guard PQsendFlushRequest(connection) == 1 else { throw refused }
+        guard let last = try meet() else { throw refused }
+        return last
+    }
+
+    /// Reads the answers to all that was sent, up to a point at which both sides meet. From there on the server counts how long this process
+    /// says nothing, and ends the session of one that is stopped in a transaction. Where it is only asked for its answers it does not.
+    @discardableResult
+    private func meet() throws -> ServerResult? {
+        guard PQpipelineSync(connection) == 1 else { throw refused }
         do {
-            if let last = try readPending() { return last }
+            let last = try readPending()
+            try answer(1)
+            return last
         } catch {
-            if !isLost, PQpipelineSync(connection) == 1 { abandonPipeline() }
+            abandonPipeline()
             throw error
         }
-        throw refused
     }
 
     @discardableResult
