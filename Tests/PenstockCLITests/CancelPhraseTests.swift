@@ -25,13 +25,13 @@ import Testing
     @Test @MainActor func whatCannotBeReadOfThemDoesNotLookAsIfNothingWasDone() async throws {
         let cause = PenstockError(.storage, "The disk reported an error.")
         let failure = await #expect(throws: Failure.self) {
-            try await CountAddition.read(beside: 2, "cancelled") { throw cause }
+            _ = try await CountAddition.read(beside: 2, "cancelled") { throw cause }
         }
         #expect(failure?.status == .outcomeUnknown)
         #expect(failure?.message.hasPrefix("2 messages cancelled. But") == true)
         #expect(failure?.message.hasSuffix(cause.message) == true)
         await #expect(throws: PenstockError.self) {
-            try await CountAddition.read(beside: 0, "cancelled") { throw cause }
+            _ = try await CountAddition.read(beside: 0, "cancelled") { throw cause }
         }
     }
 }

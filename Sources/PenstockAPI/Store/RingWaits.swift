@@ -93,7 +93,7 @@ struct RingWaits: Sendable {
             RingAnswer(
                 isRung: isRung, ring: ring, server: server, lookInterval: store.storage.remoteLookInterval,
                 store: try await served.id))
-        return StoreCalling.response(writer.bytes, of: store)
+        return StoreCalling.response(writer.bytes)
     }
 }
 

@@ -45,7 +45,9 @@ package struct StoreCalling: Sendable {
         if isReadOnly, !entry.isReading { throw Self.readOnly }
         let answer = try await entry.carryOut(StoreCaller(store: store, principal: context.principal), &reader)
         try await context.requireClient(for: answer.leases, of: store)
-        return Self.response(answer.bytes, handingOver: answer.leases, of: store)
+        if answer.leases.isEmpty { return Self.response(answer.bytes) }
+        return Self.response(
+            .handingOver(answer.leases, of: store, ByteBuffer(bytes: answer.bytes), on: context.eventLoop))
     }
 
     private static let readOnly = PenstockError(
@@ -72,13 +74,10 @@ package struct StoreCalling: Sendable {
     }
 
     /// An answer for a client.
-    static func response(
-        _ bytes: [UInt8], handingOver leases: [Lease] = [], of store: PenstockStore
-    ) -> Response {
-        let buffer = ByteBuffer(bytes: bytes)
-        let body: ResponseBody =
-            leases.isEmpty ? ResponseBody(byteBuffer: buffer) : .handingOver(leases, of: store, buffer)
-        return Response(status: .ok, headers: [.contentType: WireFormat.contentType], body: body)
+    static func response(_ bytes: [UInt8]) -> Response { response(ResponseBody(byteBuffer: ByteBuffer(bytes: bytes))) }
+
+    private static func response(_ body: ResponseBody) -> Response {
+        Response(status: .ok, headers: [.contentType: WireFormat.contentType], body: body)
     }
 
     /// Throws a problem with status 415 when the client is of another release.

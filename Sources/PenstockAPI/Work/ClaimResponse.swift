@@ -10,6 +10,8 @@ import PenstockHTTP
 struct ClaimResponse: Sendable {
     let store: PenstockStore
     let claimed: [RemoteClaim.Claimed]
+    /// That of the worker's connection.
+    let loop: any EventLoop
 
     /// The messages as a JSON object.
     ///
@@ -24,14 +26,14 @@ struct ClaimResponse: Sendable {
             var bytes = head
             for (index, message) in claimed.enumerated() { Self.append(message, isFirst: index == 0, to: &bytes) }
             bytes += "]}\n".utf8
-            return response(fields, .handingOver(leases, of: store, ByteBuffer(bytes: bytes)))
+            return response(fields, .handingOver(leases, of: store, ByteBuffer(bytes: bytes), on: loop))
         }
-        let body = ResponseBody.handingOver(leases, of: store, length: nil) { [claimed, head] writer in
+        let body = ResponseBody.handingOver(leases, of: store, length: nil) { [claimed, head, loop] writer in
             var bytes = head
             for (index, message) in claimed.enumerated() {
                 Self.append(message, isFirst: index == 0, to: &bytes)
                 if bytes.count >= ResponseBody.partBytes {
-                    try await writer.write(ByteBuffer(bytes: bytes))
+                    try await writer.write(inParts: ByteBuffer(bytes: bytes), on: loop, isLast: false)
                     bytes = []
                 }
             }
@@ -62,7 +64,7 @@ struct ClaimResponse: Sendable {
         add("Priority", "\(message.priority)")
         if let group = message.group { add("Group", group) }
         for (name, value) in message.headers { add("Header-\(name)", value) }
-        return response(fields, .handingOver(leases, of: store, ByteBuffer(bytes: message.payload)))
+        return response(fields, .handingOver(leases, of: store, ByteBuffer(bytes: message.payload), on: loop))
     }
 
     private var leases: [Lease] { claimed.map(\.message.lease) }

@@ -26,7 +26,7 @@ struct Claims: Sendable {
         let isRaw = request.accepts("application/octet-stream")
         if isRaw { try require(claim.limit == 1, "A claim of application/octet-stream has the limit 1.") }
         let claimed = try await claim.run(store, context, time)
-        let response = ClaimResponse(store: store, claimed: claimed)
+        let response = ClaimResponse(store: store, claimed: claimed, loop: context.eventLoop)
         return isRaw ? response.raw : response.json()
     }
 }

@@ -67,7 +67,7 @@ struct Settlements: Sendable {
             let problem = Problem(known: failure) ?? .unexpected
             members.append(.init(key: "claimProblem", value: problem.json))
         }
-        return ClaimResponse(store: store, claimed: claimed).json(before: members)
+        return ClaimResponse(store: store, claimed: claimed, loop: context.eventLoop).json(before: members)
     }
 
     private static func json(_ results: [SettleResult], _ settlements: [Settlement]) -> JSONValue {

@@ -36,18 +36,35 @@ extension ResponseBody {
     }
 
     /// The same where all of the body is there: `whole`.
-    package static func handingOver(_ leases: [Lease], of store: PenstockStore, _ whole: ByteBuffer) -> ResponseBody {
-        handingOver(leases, of: store, length: whole.readableBytes) { writer in
-            // A part is written when the client has read those before it, so it is noticed when it reads no more.
-            var rest = whole
-            while let part = rest.readSlice(length: min(rest.readableBytes, partBytes)), part.readableBytes > 0 {
-                try await writer.write(part)
-            }
-        }
+    ///
+    /// - Parameter loop: that of the client's connection.
+    package static func handingOver(
+        _ leases: [Lease], of store: PenstockStore, _ whole: ByteBuffer, on loop: any EventLoop
+    ) -> ResponseBody {
+        handingOver(leases, of: store, length: whole.readableBytes) { try await $0.write(inParts: whole, on: loop) }
     }
 
     /// Bytes of an answer with messages that are written at once.
     package static let partBytes = 256 * 1024
+}
+
+extension ResponseBodyWriter {
+    /// Writes a part when the client has read those before it, so that it is noticed when the client reads no more.
+    ///
+    /// A write waits for nothing but what the connection's event loop has said before, and that says that the client is behind only when it
+    /// comes to what was written. So it has its turn before the next part.
+    ///
+    /// - Parameters:
+    ///   - loop: that of the connection.
+    ///   - isLast: whether nothing comes behind these bytes. A client that knows how many there are may close then.
+    package mutating func write(inParts bytes: ByteBuffer, on loop: any EventLoop, isLast: Bool = true) async throws {
+        var rest = bytes
+        while let part = rest.readSlice(length: min(rest.readableBytes, ResponseBody.partBytes)), part.readableBytes > 0
+        {
+            try await write(part)
+            if rest.readableBytes > 0 || !isLast { try await loop.submit {}.get() }
+        }
+    }
 }
 
 /// Gives messages back whose body nobody has begun to write: a connection may end before the head of its response.

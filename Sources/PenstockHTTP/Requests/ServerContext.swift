@@ -1,5 +1,5 @@
 package import Hummingbird
-import NIOCore
+package import NIOCore
 package import PenstockCore
 
 /// What a request carries on its way through the server.
@@ -12,6 +12,8 @@ package struct ServerContext: RequestContext {
     /// Whether it came through a socket in the file system, which no page of the web can have a browser speak to.
     package let isLocalSocket: Bool
     let channel: any Channel
+    /// That of the connection.
+    package var eventLoop: any EventLoop { channel.eventLoop }
 
     package init(source: ApplicationRequestContextSource) {
         coreContext = CoreRequestContextStorage(source: source)

@@ -93,7 +93,7 @@ extension Call {
     private func response(_ json: JSONValue, _ leases: [Lease]) -> Response {
         Response(
             status: .ok, headers: [.contentType: "application/x-amz-json-1.0"],
-            body: .handingOver(leases, of: queues, ByteBuffer(bytes: json.bytes)))
+            body: .handingOver(leases, of: queues, ByteBuffer(bytes: json.bytes), on: context.eventLoop))
     }
 
     private func json(

@@ -1,6 +1,7 @@
 import HTTPTypes
 import Hummingbird
 import NIOCore
+import NIOPosix
 import Penstock
 import PenstockCore
 import PenstockHTTP
@@ -74,7 +75,8 @@ import Testing
     func aClientThatGoesInTheMiddleOfALongBodyHasNothing(parts: Int, isHeld: Bool) async throws {
         let (store, lease) = try await claimed()
         let whole = ByteBuffer(repeating: 0, count: 2 * ResponseBody.partBytes + 1)
-        let body = ResponseBody.handingOver([lease], of: store, whole)
+        let body = ResponseBody.handingOver(
+            [lease], of: store, whole, on: MultiThreadedEventLoopGroup.singleton.next())
         do {
             try await body.write(LeavingLater(partsLeft: parts))
             #expect(isHeld)
