@@ -134,11 +134,14 @@ public struct PenstockError: Error, Sendable, CustomStringConvertible {
     }
 
     /// Tells of what a call of several steps had done when one of them failed: what the error says of nothing is said of that step.
-    ///
-    /// - Parameter what: what was done to so many messages, such as `moved`.
-    package mutating func tell(of count: Int, _ what: String) {
+    package mutating func tell(_ sentence: String) {
         message.replace("nothing was done", with: "nothing more was done")
-        message += " \(count == 1 ? "1 message was" : "\(count) messages were") \(what) before."
+        message += " \(sentence)"
+    }
+
+    /// Tells what was done to so many messages, such as `moved`.
+    package mutating func tell(of count: Int, _ what: String) {
+        tell("\(count == 1 ? "1 message was" : "\(count) messages were") \(what) before.")
     }
 
     /// The message for people.

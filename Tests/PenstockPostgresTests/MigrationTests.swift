@@ -121,11 +121,11 @@ struct MigrationTests {
         let address = try ServerAddress(url)
         try SchemaMigrator(address, busyMax: .seconds(60)).migrate(to: 13)
         let commit = try HeldCommit(of: "\(address.schema).penstock_migration", at: url)
-        async let opened = PostgresStore.open(url: url)
+        let opening = Task { try await PostgresStore.open(url: url) }
         try await eventually { try commit.isReached }
         try commit.endSessions()
         try commit.letGo()
-        let error = await #expect(throws: PenstockError.self) { _ = try await opened }
+        let error = await #expect(throws: PenstockError.self) { _ = try await opening.value }
         #expect(error?.code == .unreachable)
         #expect(error?.message.contains("which may have been done; do it again") == true)
         try await PostgresStore.open(url: url).close()

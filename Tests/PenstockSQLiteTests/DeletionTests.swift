@@ -37,6 +37,23 @@ import Testing
         try await store.close()
     }
 
+    /// As when a server goes away.
+    @Test func aStoreThatFailsInTheMiddleIsNotToldAsNothingDone() async throws {
+        let left = Countdown(2)
+        let store = try await harness.openStore(afterStep: {
+            do { try left.step() } catch { throw PenstockError(.unreachable, "The server is gone; nothing was done.") }
+        })
+        try await fill(store)
+        let error = await #expect(throws: PenstockError.self) {
+            try await store.configure(.jobs, .delete(force: true))
+        }
+        #expect(
+            error?.message
+                == "The server is gone; nothing more was done. The queue is being deleted, and takes no messages: delete it again."
+        )
+        try await store.close()
+    }
+
     @Test func plainSQLIsRefusedWhileItIsUnderWay() async throws {
         let program = Mutex<ForeignProgram?>(nil)
         let refusals = Mutex<[String]>([])

@@ -50,6 +50,28 @@ import Testing
         #expect(try await findings(target) == [])
     }
 
+    /// As when a server goes away.
+    @Test func aStoreThatFailsInTheMiddleIsNotToldAsNothingDone() async throws {
+        let store = try await open(source)
+        try await store.configure(.jobs, .create(QueuePolicy(), ifAbsent: true))
+        _ = try await store.enqueue((1...700).map { .text("\($0)") }, to: .jobs, durability: .processCrash)
+        try await store.close()
+        let left = Countdown(3)
+        let from = try await open(source) {
+            do { try left.step() } catch { throw PenstockError(.unreachable, "The server is gone; nothing was done.") }
+        }
+        let into = try await open(target)
+        let error = await #expect(throws: PenstockError.self) { _ = try await from.copy(to: into, move) { _ in } }
+        #expect(error?.code == .unreachable)
+        #expect(
+            error?.message.hasPrefix(
+                "The server is gone; nothing more was done. What has come stays, and source.db is closed until the same copy is run again"
+            )
+                == true)
+        try await from.close()
+        try await into.close()
+    }
+
     /// Whose turn it is, and what is left to be told of tasks, comes behind the messages. Until then nothing is made up for it, which
     /// would be in the way of what comes.
     @Test func aRepairMakesNothingUpThatIsYetToCome() async throws {

@@ -153,7 +153,15 @@ enum Arriving {
     /// What an error of the target means to people. To repair the target would not help where it contradicts what comes, as a repair
     /// leaves queues that arrive as they are.
     static func translated(_ error: any Error, _ copy: StoreCopy) -> any Error {
-        guard let error = error as? PenstockError, let contradiction = error.contradiction else { return error }
+        guard var error = error as? PenstockError else { return error }
+        guard let contradiction = error.contradiction else {
+            if error.mayPass {
+                error.tell(
+                    "What has come stays, and \(copy.source) is closed until the same copy is run again, or given up with "
+                        + "`\(StoreCopy.cancellation(of: copy.source))` and `--to`.")
+            }
+            return error
+        }
         return PenstockError(
             .corrupt,
             "What comes from \(copy.source) contradicts what \(copy.target) has (\(contradiction)); give the copy up with "

@@ -33,7 +33,18 @@ extension SQLStore {
     /// messages, and the call can be made again.
     private func delete(_ queue: QueueName, force: Bool) async throws {
         try await core.writer.perform { try Deleting.begin(queue, force: force, in: $0) }
-        deleting: while true {
+        do {
+            try await deleteMessages(of: queue, force: force)
+        } catch var error as PenstockError where error.mayPass {
+            error.tell("The queue is being deleted, and takes no messages: delete it again.")
+            throw error
+        }
+        try await finishCascade()
+        try await giveBack(all: true)
+    }
+
+    private func deleteMessages(of queue: QueueName, force: Bool) async throws {
+        while true {
             try await core.afterStep?()
             let step = try await core.writer.perform(durability: .powerLoss, weight: Commanding.stepMax) {
                 try Deleting.step(queue, force: force, limit: Commanding.stepMax, in: $0)
@@ -41,11 +52,9 @@ extension SQLStore {
             switch step {
             case .goesOn: continue
             case .isRefused(let openCount): throw Deleting.refusal(queue, openCount: openCount)
-            case .isGone: break deleting
+            case .isGone: return
             }
         }
-        try await finishCascade()
-        try await giveBack(all: true)
     }
 
     /// Has the end of a message rung for, as ``MessageStore/expectEnd(of:)`` says, in one transaction with what else is asked for.
