@@ -109,7 +109,9 @@ import Testing
             try await first.value
             #expect(places.waitingCount == 0)
             time.mayEnd.open()
-            await #expect(throws: CancellationError.self) { try await second.value }
+            // Its task is cancelled and its time is up, and on a busy machine either may be told first.
+            let end = await #expect(throws: (any Error).self) { try await second.value }
+            #expect(end is CancellationError || end is DeadlinePassed)
             // Without a free place its time would be up at once.
             try await places.run(within: .seconds(1)) {}
             #expect(reading.begun.count == 1)
