@@ -125,7 +125,7 @@ public struct PenstockError: Error, Sendable, CustomStringConvertible {
     /// Whether the same call may succeed later though nobody does anything about the program or its file.
     package var mayPass: Bool { (isOfStalledStore || code == .storage) && !needsReopening }
 
-    /// Whether the store can take nothing before somebody sees to its file, or opens it again. It is no fault of the call either.
+    /// Whether the store can take nothing before an operator sees to its file, or its program opens it again. It is no fault of the call either.
     package var isOfUnusableStore: Bool {
         switch code {
         case .corrupt, .notADatabase, .newerSchema, .readOnly, .fileReplaced, .closed: true

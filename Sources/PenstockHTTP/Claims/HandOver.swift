@@ -51,8 +51,8 @@ extension ResponseBody {
 extension ResponseBodyWriter {
     /// Writes a part when the client has read those before it, so that it is noticed when the client reads no more.
     ///
-    /// A write waits for nothing but what the connection's event loop has said before, and that says that the client is behind only when it
-    /// comes to what was written. So it has its turn before the next part.
+    /// A write waits for nothing but what the connection's event loop has said before, and the loop says that the client is behind only when
+    /// it comes to what was written. So the loop has its turn before the next part.
     ///
     /// - Parameters:
     ///   - loop: that of the connection.
