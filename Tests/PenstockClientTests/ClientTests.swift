@@ -282,14 +282,3 @@ private struct PatientStore: ForwardingStore {
 
     init(_ base: any MessageStore) { self.base = base }
 }
-
-/// A store of which each claim sets a row aside.
-private struct SettingAsideStore: ForwardingStore {
-    let base: any MessageStore
-
-    func claim(_ request: ClaimRequest) async throws -> Claim {
-        var claim = try await base.claim(request)
-        claim.setAside = [SetAsideRow(sequence: SequenceNumber(7), queue: request.queue, reason: "Wrong.")]
-        return claim
-    }
-}

@@ -176,22 +176,11 @@ import Testing
         }
     }
 
-    /// Each of its claims sets a row aside.
-    private struct SettingAside: ForwardingStore {
-        let base: any MessageStore
-
-        func claim(_ request: ClaimRequest) async throws -> Claim {
-            var claim = try await base.claim(request)
-            claim.setAside = [SetAsideRow(sequence: SequenceNumber(7), queue: request.queue, reason: "Wrong.")]
-            return claim
-        }
-    }
-
     /// The client is told of messages alone.
     @Test func whatAClaimSetsAsideIsInTheServersLog() async throws {
         let log = TestLog(from: .warning)
         let store = PenstockStore(
-            SettingAside(base: TestDatabase().open()), options: .init(logger: log.logger))
+            SettingAsideStore(base: TestDatabase().open()), options: .init(logger: log.logger))
         _ = try await store.queue("q")
         let line =
             "row set aside, as it contradicts the rest of the store; `penstock doctor` says more queue=q reason=Wrong. "

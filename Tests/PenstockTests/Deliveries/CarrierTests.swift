@@ -140,15 +140,9 @@ import Testing
         options.time = the.time
         let queue = try await PenstockStore(store, options: options).queue("q", of: Int.self)
         try await queue.enqueue(contentsOf: Array(1...8))
-        let (executor, settled) = (SteppedExecutor(), Tally())
+        let verdict = SteppedVerdict()
         let engine = DeliveryEngine(queue: queue, inFlightMax: 8, lease: .seconds(30)) { delivery in
-            if delivery.payload == 1 {
-                _ = Task(executorPreference: executor) {
-                    try await delivery.done()
-                    settled.add()
-                }
-            }
-            for _ in 1...2 { executor.runNext() }
+            verdict.step(beside: [delivery])
             return true
         }
         let line = engine.holder.line
@@ -156,10 +150,7 @@ import Testing
         engine.request(9)
         let reader = Task { await engine.run() }
         try await eventually { line.isAwaited || store.handIns.count > 0 }
-        try await eventually {
-            while executor.runNext() {}
-            return settled.count == 1
-        }
+        try await verdict.finish()
         #expect(store.handIns.count == 0)
         engine.cancel()
         #expect(await reader.value == nil)

@@ -113,20 +113,14 @@ import Testing
         let the = Fixture()
         let calls = VerdictCalls(base: the.base)
         let queue = try await calls.queue(time: the.time)
-        let (executor, settled) = (SteppedExecutor(), Tally())
+        let verdict = SteppedVerdict()
         let engine = Mutex<BufferEngine<Int>?>(nil)
         let made = BufferEngine(
             queue: queue, options: .init(size: 20, prefetch: .keepFull, whenFull: .wait),
             outlets: .init(
                 ask: { _ in for value in 1...8 { engine.withLock { $0 }?.arrived(value) } },
                 give: { deliveries in
-                    for delivery in deliveries where delivery.payload == 1 {
-                        _ = Task(executorPreference: executor) {
-                            try await delivery.done()
-                            settled.add()
-                        }
-                    }
-                    for _ in 1...2 { executor.runNext() }
+                    verdict.step(beside: deliveries)
                     return true
                 },
                 givesToCode: true, cancelUpstream: {}))
@@ -136,10 +130,7 @@ import Testing
         made.request(8)
         let run = Task { await made.run() }
         try await eventually { line.isAwaited || calls.handIns.count > 0 }
-        try await eventually {
-            while executor.runNext() {}
-            return settled.count == 1
-        }
+        try await verdict.finish()
         #expect(calls.handIns.count == 0)
         made.cancel()
         #expect(await run.value == nil)
