@@ -29,7 +29,7 @@ public struct Delivery<Element: Sendable>: Sendable {
     public let payload: Element
 
     /// Without its payload.
-    private let claimed: ClaimedMessage
+    let claimed: ClaimedMessage
     let holder: LeaseHolder
     let journal: StepJournal
 

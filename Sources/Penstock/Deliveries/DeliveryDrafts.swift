@@ -59,7 +59,7 @@ extension Delivery {
         do {
             try await settleWhileHeld(Settlement(lease, .done, result: result, drafts: drafts))
         } catch let error as PenstockError where error.isOfUnusableStore {
-            holder.letLapse(lease, after: error)
+            holder.letLapse(claimed, after: error)
             throw error
         }
     }

@@ -116,11 +116,16 @@ final class LeaseHolder: Sendable {
     }
 
     /// Has a message come back when its lease ends, of which the store takes no verdict.
-    func letLapse(_ lease: Lease, after error: PenstockError) {
-        inFlight.remove(lease)
+    func letLapse(_ message: ClaimedMessage, after error: PenstockError) {
+        inFlight.remove(message.lease)
+        tellUnsettled(message, error)
+    }
+
+    /// Tells of a message whose lease is extended no more, though its work is done.
+    func tellUnsettled(_ message: ClaimedMessage, _ error: any Error) {
         handle.logger.error(
             "message not settled; it comes back when its lease ends",
-            metadata: ["queue": "\(queue)", "sequence": "\(lease.sequence)", "error": "\(error)"])
+            metadata: metadata(message, error: "\(error)"))
     }
 
     /// Makes a call of the store, and again when that fails in a way that may pass, while the lease is held: until its end or, while

@@ -252,11 +252,7 @@ extension WorkerRun {
         } else {
             // The leases are extended no more, and the messages come back when they end.
             inFlight.remove(held.map(\.message.lease))
-            for finished in held {
-                handle.logger.error(
-                    "message not settled; it comes back when its lease ends",
-                    metadata: holders[finished.source].metadata(finished.message, error: "\(error)"))
-            }
+            for finished in held { holders[finished.source].tellUnsettled(finished.message, error) }
         }
     }
 

@@ -211,7 +211,7 @@ final class TransactionRunner {
         let transaction: Transaction
         var requests: [PostedRequest] = []
         hadRequests = false
-        if jobs.contains(where: { $0.durability == .powerLoss }) { try flushes.makeReady(connection.stalls) }
+        if jobs.includePowerLoss { try flushes.makeReady(connection.stalls) }
         do {
             session.connection.guardsAttempts = guardsAttempts
             session.connection.sendsAhead = !guardsAttempts

@@ -214,9 +214,7 @@ extension GroupWriter {
     package var firstDeadline: ContinuousClock.Instant? { state.withLock { $0.jobs.lazy.map(\.deadline).min() } }
 
     /// Whether a job waits that asks to survive a loss of power.
-    package var wantsPowerLoss: Bool {
-        state.withLock { $0.jobs.contains { $0.durability == .powerLoss } }
-    }
+    package var wantsPowerLoss: Bool { state.withLock { $0.jobs.includePowerLoss } }
 
     /// Whether all jobs that wait, if there are any, ask for that.
     package var wantsNothingElse: Bool { state.withLock { $0.jobs.areForPowerLoss } }
@@ -247,6 +245,9 @@ extension GroupWriter {
 }
 
 extension [any Job] {
+    /// Whether one of them asks to survive a loss of power.
+    package var includePowerLoss: Bool { contains { $0.durability == .powerLoss } }
+
     /// Whether each of them asks to survive a loss of power.
     package var areForPowerLoss: Bool { allSatisfy { $0.durability == .powerLoss } }
 

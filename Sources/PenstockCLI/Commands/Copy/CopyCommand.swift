@@ -125,7 +125,8 @@ struct CopyCommand: AsyncParsableCommand {
 extension StoreFile {
     /// The store as both stores are told of it: without a password, and the same from any folder and by any link.
     var title: String {
-        guard kind == .file, let resolved = realpath(path, nil) else { return kind == .file ? absolutePath : shown }
+        if kind != .file { return shown }
+        guard let resolved = realpath(path, nil) else { return absolutePath }
         defer { free(resolved) }
         return String(cString: resolved)
     }
