@@ -55,10 +55,10 @@ struct EnqueueLinesTests {
     }
 
     /// Lines that find room are taken, as if they had come one by one; the first that does not is named.
-    @Test(arguments: [1, 3, 7, 1500])
+    @Test(arguments: [1, 3, 7, 5500])
     func aFullQueueThatFailsTakesWhatFits(capacity: Int) async throws {
         let tool = try await Tool.withQueue("--capacity", "\(capacity)", "--when-full", "fail")
-        let lines = (1...2500).map(String.init)
+        let lines = (1...9000).map(String.init)
         let outcome = try await tool.fail(
             ["enqueue", "q", "--lines"], input: Array(lines.joined(separator: "\n").utf8), with: 69,
             saying: "At line \(capacity + 1): ")

@@ -7,7 +7,9 @@ import PenstockFormats
 /// is. Batches go in one after the other, so the lines keep their order.
 @MainActor
 struct EnqueueLines {
-    private static let batchCountMax = 1000
+    /// Each batch is flushed to the disk by itself, and the next one waits for it. Writing so many keeps the writer lock for some ten
+    /// milliseconds at most, which other processes hardly notice.
+    private static let batchCountMax = 4000
     private static let batchBytesMax = 1024 * 1024
 
     let input: InputFile
