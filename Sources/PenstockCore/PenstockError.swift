@@ -66,6 +66,8 @@ public struct PenstockError: Error, Sendable, CustomStringConvertible {
         /// The file's schema is older than this program reads, or older than its own where it was told not to migrate;
         /// `penstock migrate` brings it up to date.
         public static let olderSchema = Code(rawValue: "olderSchema")
+        /// The server of the store is of another release than this program, or has no stores for clients. Nothing was done.
+        public static let wrongRelease = Code(rawValue: "wrongRelease")
         /// The file was removed, renamed or replaced while it was open, by this program or by one that has left its write-ahead log; or
         /// there is another store at the server now. Close the store, move such a log away, and open the path again.
         public static let fileReplaced = Code(rawValue: "fileReplaced")
@@ -128,7 +130,7 @@ public struct PenstockError: Error, Sendable, CustomStringConvertible {
     /// Whether the store can take nothing before an operator sees to its file, or its program opens it again. It is no fault of the call either.
     package var isOfUnusableStore: Bool {
         switch code {
-        case .corrupt, .notADatabase, .newerSchema, .readOnly, .fileReplaced, .closed: true
+        case .corrupt, .notADatabase, .newerSchema, .wrongRelease, .readOnly, .fileReplaced, .closed: true
         default: needsReopening
         }
     }

@@ -14,6 +14,7 @@ import Testing
         (.diskFull, 74), (.fileReplaced, 74), (.storage, 74),
         (.timedOut, 75), (.busy, 75), (.leaseLost, 75), (.policyChanged, 75), (.selectionChanged, 75),
         (.outcomeUnknown, 76), (.readOnly, 77), (.forbidden, 77), (.newerSchema, 78), (.olderSchema, 78),
+        (.wrongRelease, 78),
     ]
 
     @Test(arguments: statuses)

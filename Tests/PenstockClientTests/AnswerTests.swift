@@ -50,6 +50,23 @@ import Testing
         try await server.stop()
     }
 
+    /// A program's options cannot mend that: what starts it again goes on once both are of one release.
+    @Test(arguments: [404, 405, 415]) func aServerOfAnotherReleaseIsToldApart(_ status: Int) async throws {
+        let problem = #"{"code": "wrongRelease", "detail": "They are of different releases."}"#
+        let server = try await ScriptedServer.start { _ in
+            ScriptedServer.response(status: status, type: "application/problem+json", Array(problem.utf8))
+        }
+        let connection = try ServerConnection(try ServerURL(server.url), token: nil)
+        for purpose in [RequestPurpose.greeting, .reading, .changing] {
+            let error = await #expect(throws: PenstockError.self) {
+                _ = try await connection.answer(to: [1], at: "/v1/store", purpose, within: .seconds(30))
+            }
+            #expect(error?.code == .wrongRelease && error?.mayPass == false && error?.isOfUnusableStore == true)
+        }
+        await connection.close()
+        try await server.stop()
+    }
+
     /// The server is there, and would answer as much again.
     @Test func anAnswerThatIsTooLargeIsSaidToBe() async throws {
         let requests = Tally()

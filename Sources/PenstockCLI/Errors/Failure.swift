@@ -42,7 +42,7 @@ struct Failure: Error, CustomStringConvertible {
         case .timedOut, .busy, .leaseLost, .policyChanged, .selectionChanged: .temporary
         case .outcomeUnknown: .outcomeUnknown
         case .readOnly, .forbidden: .permission
-        case .newerSchema, .olderSchema: .configuration
+        case .newerSchema, .olderSchema, .wrongRelease: .configuration
         default: .software
         }
     }

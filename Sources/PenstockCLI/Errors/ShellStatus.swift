@@ -41,7 +41,8 @@ enum ShellStatus: Int32, CaseIterable {
             "nobody knows whether it was done, or it was and the answer cannot be written; look before you run it again (with --key it is safe while the first one waits or runs)"
         case .permission:
             "the file, or its folder, cannot be written; or the server asks for a token that may do this, or its socket is another user's"
-        case .configuration: "the file's schema is newer than this program, or older than it reads"
+        case .configuration:
+            "the file's schema is newer than this program, or older than it reads, or the server is of another release"
         case .cannotRun: "`work`: the command is there but cannot be run"
         case .commandNotFound: "`work`: the command was not found; nothing was claimed"
         case .interrupted: "stopped at once by a second SIGINT"

@@ -33,7 +33,7 @@ struct Refusal {
             return PenstockError(.forbidden, problem.detail)
         case 404, 405, 415:
             return PenstockError(
-                .invalidInput, "The server at \(url) is of another release of Penstock; use the same one on both sides."
+                .wrongRelease, "The server at \(url) is of another release of Penstock; use the same one on both sides."
             )
         // The server is about to stop, and has begun nothing.
         case 503 where problem.code == PenstockError.Code.closed.rawValue:
