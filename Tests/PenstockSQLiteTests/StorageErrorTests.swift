@@ -44,6 +44,21 @@ import Testing
         #expect(Self.translated(path, .SQLITE_FULL)?.message.contains("error") == false)
     }
 
+    /// A worker that ends while it looks for what to prune would warn of an error.
+    @Test func aStatementThatACancelledTaskLeavesHasNotFailed() async {
+        let path = path
+        func isCancellation() -> Bool {
+            let error = StorageErrors.translated(DatabaseError(resultCode: .SQLITE_INTERRUPT), path: path)
+            return error is CancellationError
+        }
+        let cancelled = Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            return isCancellation()
+        }
+        #expect(await cancelled.value)
+        #expect(!isCancellation(), "An application may interrupt a pool of its own.")
+    }
+
     /// Another process is about to begin the index of the log, and was stopped.
     @Test func aLockThatSQLiteGivesUpIsWaitedForAsAnyOther() throws {
         var tries = 0

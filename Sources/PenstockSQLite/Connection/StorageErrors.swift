@@ -74,6 +74,9 @@ enum StorageErrors {
                     + "(a quota).")
         case .SQLITE_IOERR:
             return failure(.storage, "The disk of \(path) reported an error: \(detail).")
+        case .SQLITE_INTERRUPT where Task.isCancelled:
+            // A reading ends in the middle of a statement when its task is cancelled.
+            return CancellationError()
         case .SQLITE_ERROR where detail.contains("no such table: penstock_"):
             return failure(.corrupt, "\(path) has lost a part of its schema (\(detail)); restore it from a copy.")
         case .SQLITE_ERROR where isOfSchema(detail):
