@@ -55,7 +55,7 @@ struct Command: Sendable {
     ///   - variables: what is set in the command's environment or, when it is `nil`, taken out.
     ///   - passError: gets what the command writes to standard error.
     /// - Throws: `CancellationError` when it was stopped before the command was started; ``Failure`` when the command
-    ///   cannot be started.
+    ///   cannot be started, or its end cannot be seen.
     func run(
         payload: [UInt8],
         variables: [Environment.Key: String?],
@@ -68,6 +68,9 @@ struct Command: Sendable {
             do {
                 if let shortage = shortage() { throw shortage }
                 return try await start(payload, variables, in: guardians, stop, passError)
+            } catch let lost as LostProcess {
+                // Also while there is too little of something: it has been started.
+                throw lost.failure(of: name)
             } catch {
                 // What fails while there is too little of something fails for that.
                 guard let shortage = error as? Shortage ?? (error is Failure ? shortage() : nil) else { throw error }
@@ -195,13 +198,9 @@ struct Command: Sendable {
             }
             return End(status: result.terminationStatus, errorTail: result.closureResult)
         } catch let error as SubprocessError {
-            // What it was to do may be done: it is not started again here. From then on the library may see no end at all.
             if begun.isOpen {
                 group.kill()
-                throw Failure(
-                    .software,
-                    "The command '\(name)' was started, and how it ended cannot be seen (\(error)); start the worker anew."
-                )
+                throw LostProcess(reason: "\(error)")
             }
             guard group.isLed else { return nil }
             throw failure(toStart: error)

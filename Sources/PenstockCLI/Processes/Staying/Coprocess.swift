@@ -1,4 +1,5 @@
 import Penstock
+import PenstockCore
 import Subprocess
 import Synchronization
 
@@ -32,7 +33,7 @@ struct Coprocess: Sendable {
     /// left of its group is killed when it has ended.
     ///
     /// - Returns: `nil` when the group had no guardian any more, so that nothing was started.
-    /// - Throws: ``Failure`` when it cannot be started; ``Shortage``.
+    /// - Throws: ``Failure`` when it cannot be started; ``Shortage``; ``LostProcess``.
     func run(in group: ProcessGroup) async throws -> Life? {
         guard group.isLed else { return nil }
         let stop = StopRequest()
@@ -74,13 +75,14 @@ struct Coprocess: Sendable {
         in group: ProcessGroup, _ input: ChildInput, _ dialogue: Dialogue, _ place: Jobs.Place,
         _ leave: AsyncStream<Never>.Continuation
     ) async throws -> Life? {
-        let hand = Hand()
+        let (hand, begun) = (Hand(), Latch())
         do {
             let result = try await Subprocess.run(
                 command.configuration(in: group, variables),
                 input: .fileDescriptor(input.childEnd, closeAfterSpawningProcess: true), output: .sequence,
                 error: .sequence
             ) { execution -> String in
+                begun.open()
                 // If the guardian has ended by now, nobody watches over the process.
                 if !group.isLed { group.killLateComers() }
                 // A stop that was asked for while it was started has found nobody in the group.
@@ -103,7 +105,13 @@ struct Coprocess: Sendable {
                 end: Command.End(status: result.terminationStatus, errorTail: result.closureResult),
                 answerCount: dialogue.answerCount, unanswered: hand.job.withLock { $0 })
         } catch let error as SubprocessError {
-            if let job = hand.job.withLock({ $0 }) { jobs.putBack(job) }
+            if begun.isOpen {
+                group.kill()
+                let lost = LostProcess(reason: "\(error)")
+                // No other process is given what it may have done.
+                if let job = hand.job.withLock({ $0 }) { jobs.finish(job, .failed(lost.failure(of: command.name))) }
+                throw lost
+            }
             guard group.isLed else { return nil }
             throw command.failure(toStart: error)
         }

@@ -70,6 +70,8 @@ struct Coprocesses: Sendable {
                 isTold = false
             } catch is CancellationError {
                 return jobs.stop(.cancelled)
+            } catch let lost as LostProcess {
+                return onFailure(fail(lost.failure(of: command.name)))
             } catch {
                 guard let shortage = error as? Shortage ?? (error is Failure ? command.shortage() : nil) else {
                     return onFailure(fail(error))
