@@ -7,6 +7,7 @@
 #include <grp.h>
 #include <pthread.h>
 #include <pwd.h>
+#include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -272,4 +273,10 @@ int penstock_change_mode(int descriptor, uint32_t mode) {
 #else
     return fchmod(descriptor, (mode_t)mode);
 #endif
+}
+
+int penstock_handles(int signal) {
+    struct sigaction action;
+    if (sigaction(signal, NULL, &action) != 0) return 0;
+    return (action.sa_flags & SA_SIGINFO) != 0 || (action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN);
 }

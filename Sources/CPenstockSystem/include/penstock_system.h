@@ -61,4 +61,7 @@ int penstock_memory_file(void);
 // Gives a process, and each thread of this one, the nice value that this process was started with or was given since.
 void penstock_share_nice_value(int process);
 
+// Whether this process handles a signal by a function of its own.
+int penstock_handles(int signal);
+
 #endif

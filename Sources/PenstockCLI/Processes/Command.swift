@@ -41,6 +41,8 @@ struct Command: Sendable {
     var shortage: @Sendable () -> Shortage? = { nil }
     /// Is told when it cannot be started for now, once for each run.
     var onShortage: @Sendable (Shortage) -> Void = { _ in }
+    /// Whether the library that has started a process of it never sees its end.
+    var isUnseen: @Sendable (ProcessIdentifier) -> Bool = ChildProcess.isUnseen
 
     /// Between two tries to start it where the system has too little of something.
     static let shortagePause = Duration.seconds(1)
@@ -111,17 +113,23 @@ struct Command: Sendable {
         let end: End? = try await withTaskCancellationHandler {
             // A task that is cancelled already has made the request by now.
             if stop.cause != nil { throw CancellationError() }
+            // Answered before the library returns when that would never be.
+            let outcome = Waiter<End?>()
             // The task that runs the command is never cancelled: the library would close the command's pipes and kill
             // it then and there, and what it still has to say would be lost. It is told to stop in words of its own.
-            return try await Task {
-                try await withThrowingTaskGroup(of: Void.self) { tasks in
-                    let begun = Latch()
-                    tasks.addTask { await carryOut(stop, in: group) }
-                    if let timeout { tasks.addTask { await make(stop, after: timeout, from: begun) } }
-                    defer { tasks.cancelAll() }
-                    return try await spawn(payload, variables, in: group, begun, stop, passError)
+            Task {
+                let result: Swift.Result<End?, any Error> = await .of {
+                    try await withThrowingTaskGroup(of: Void.self) { tasks in
+                        let begun = Latch()
+                        tasks.addTask { await carryOut(stop, in: group) }
+                        if let timeout { tasks.addTask { await make(stop, after: timeout, from: begun) } }
+                        defer { tasks.cancelAll() }
+                        return try await spawn(payload, variables, in: group, begun, stop, outcome, passError)
+                    }
                 }
-            }.value
+                outcome.answer(result)
+            }
+            return try await outcome.waitThoughCancelled()
         } onCancel: {
             stop.make(.cancelled)
         }
@@ -144,12 +152,17 @@ struct Command: Sendable {
         in group: ProcessGroup,
         _ begun: Latch,
         _ stop: StopRequest,
+        _ outcome: Waiter<End?>,
         _ passError: @escaping @Sendable ([UInt8]) async -> Void
     ) async throws -> End? {
         guard group.isLed else { return nil }
         let input = try PayloadInput.open(payload)
         defer { try? input.close() }
-        func began() {
+        func began(_ process: ProcessIdentifier) {
+            if isUnseen(process) {
+                group.kill()
+                outcome.answer(.failure(LostProcess()))
+            }
             // If the guardian has ended by now, nobody watches over the command.
             if !group.isLed { group.killLateComers() }
             // A stop that was asked for while the command was started has found nobody in the group.
@@ -167,7 +180,7 @@ struct Command: Sendable {
                     configuration, input: .fileDescriptor(input, closeAfterSpawningProcess: false), output: .sequence,
                     error: .sequence
                 ) { execution -> (error: String, output: KeptOutput) in
-                    began()
+                    began(execution.processIdentifier)
                     let id = execution.processIdentifier.value
                     let written = Mutex(0)
                     async let output = Self.read(
@@ -192,7 +205,7 @@ struct Command: Sendable {
                 configuration, input: .fileDescriptor(input, closeAfterSpawningProcess: false),
                 output: .fileDescriptor(output, closeAfterSpawningProcess: false), error: .sequence
             ) { execution -> String in
-                began()
+                began(execution.processIdentifier)
                 let id = execution.processIdentifier.value
                 return await Self.read(execution.standardError, of: id, into: tail, passing(of: id).write).text
             }

@@ -1,3 +1,4 @@
+import PenstockCore
 import Subprocess
 
 /// A small process that sees to it that no command outlives this process.
@@ -10,7 +11,8 @@ struct Guardian: Sendable {
     /// The group that commands are started into.
     let group: ProcessGroup
     private let retirement: AsyncStream<Never>.Continuation
-    private let process: Task<Void, Never>
+    /// Its process has ended, or nothing will tell when it has.
+    private let gone: Latch
 
     /// A command's group gets SIGTERM when it is to stop, and that must not reach the guardian; nor may what a
     /// terminal sends. It says when it is so far: before that a SIGTERM would end it, and with it the command.
@@ -18,12 +20,16 @@ struct Guardian: Sendable {
 
     /// Starts a guardian. The caller must ``end()`` it.
     ///
+    /// - Parameter isUnseen: whether the library that has started a process never sees its end.
     /// - Throws: ``Shortage``, or ``Failure`` when it cannot be started for another reason.
-    static func start() async throws -> Guardian {
+    static func start(
+        isUnseen: @escaping @Sendable (ProcessIdentifier) -> Bool = ChildProcess.isUnseen
+    ) async throws -> Guardian {
         let (retired, retirement) = AsyncStream.makeStream(of: Never.self)
         let (started, starting) = AsyncThrowingStream.makeStream(of: ProcessGroup.self)
+        let gone = Latch()
         // A task of its own, because a guardian serves many calls and is no one call's; `end` waits for it.
-        let process = Task {
+        Task {
             do {
                 var options = PlatformOptions()
                 options.processGroupID = 0
@@ -32,6 +38,12 @@ struct Guardian: Sendable {
                     platformOptions: options, input: .inputWriter, output: .discarded, error: .sequence
                 ) { execution in
                     let group = ProcessGroup(id: execution.processIdentifier.value)
+                    if isUnseen(execution.processIdentifier) {
+                        group.disband()
+                        starting.finish(throwing: LostProcess())
+                        gone.open()
+                        return
+                    }
                     ChildProcess.shareNiceValue(with: group.id)
                     func begin() {
                         starting.yield(group)
@@ -58,26 +70,32 @@ struct Guardian: Sendable {
             } catch {
                 starting.finish(throwing: error)
             }
+            gone.open()
         }
         do {
             for try await group in started {
-                return Guardian(group: group, retirement: retirement, process: process)
+                return Guardian(group: group, retirement: retirement, gone: gone)
             }
         } catch {
-            await process.value
+            await gone.waitThoughCancelled()
+            if let lost = error as? LostProcess {
+                throw Failure(
+                    .software,
+                    "The process that guards the command cannot be watched (\(lost.reason)); start the worker anew.")
+            }
             if let shortage = Shortage(error) { throw shortage }
             throw Failure(
                 .cannotRun, "`work` guards its commands by a process of /bin/sh, which could not be started: \(error)")
         }
         // The stream ends without a group when this task is cancelled.
         retirement.finish()
-        await process.value
+        await gone.waitThoughCancelled()
         throw CancellationError()
     }
 
     /// Kills the group, and returns when the guardian is gone.
     func end() async {
         retirement.finish()
-        await process.value
+        await gone.waitThoughCancelled()
     }
 }

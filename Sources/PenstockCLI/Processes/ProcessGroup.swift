@@ -1,5 +1,6 @@
 internal import CPenstockSystem
 import PenstockCore
+import Subprocess
 import Synchronization
 
 /// A process group whose leader is a child of this process.
@@ -66,5 +67,15 @@ enum ChildProcess {
         var facts = siginfo_t()
         let result = SystemCall.uninterrupted { waitid(P_PID, id_t(id), &facts, WEXITED | WNOHANG | WNOWAIT) }
         return result != 0 || facts.si_signo != 0
+    }
+
+    /// Whether the library that has started `process` waits for its end for ever. It waits at a descriptor of the process, and has none where the
+    /// system had too few as that was started. Only where the system knows no such descriptors does it wait in another way: it handles SIGCHLD.
+    static func isUnseen(_ process: ProcessIdentifier) -> Bool {
+        #if os(Linux)
+            return process.processDescriptor < 0 && penstock_handles(SIGCHLD) == 0
+        #else
+            return false
+        #endif
     }
 }

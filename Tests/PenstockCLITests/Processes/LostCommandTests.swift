@@ -54,6 +54,45 @@ struct LostCommandTests {
         }
     }
 
+    /// As where the system had no descriptor of it for the library, which waits for ever then.
+    @Test func oneThatIsWaitedForForEverIsKilledAndEndsTheWorker() async throws {
+        let pipe = try TestPipe()
+        var command = Command(
+            path: "/bin/sh", name: "sh", arguments: ["-c", "trap '' TERM; exec sleep 1000"], output: pipe.writeEnd)
+        command.clock = ManualClock()
+        command.isUnseen = { _ in true }
+        let failure = await #expect(throws: Failure.self) {
+            try await Guardians.use { [command] guardians in
+                _ = try await command.run(payload: [], variables: [:], in: guardians) { _ in }
+            }
+        }
+        try pipe.closeWriteEnd()
+        #expect(failure?.status == .software)
+        #expect(failure?.message.contains("how it ended cannot be seen") == true)
+        // It is gone.
+        #expect(try await pipe.readToEnd() == [])
+    }
+
+    /// The same of a process that stays: it is given no message.
+    @Test func oneThatStaysAndIsWaitedForForEverEndsTheWorker() async throws {
+        var command = Command(path: "/bin/cat", name: "cat", arguments: [])
+        command.clock = ManualClock()
+        command.isUnseen = { _ in true }
+        let coprocess = Coprocess(
+            command: command, framing: .lines, answerBytesMax: 10, variables: [:], jobs: Jobs(), passError: { _ in })
+        guard case .failed(let failure) = try await Self.reply(of: coprocess) else {
+            Issue.record("It has answered.")
+            return
+        }
+        #expect(failure.status == .software)
+        #expect(failure.message.contains("how it ended cannot be seen"))
+    }
+
+    @Test func aGuardianThatIsWaitedForForEverGuardsNothing() async throws {
+        let failure = await #expect(throws: Failure.self) { _ = try await Guardian.start(isUnseen: { _ in true }) }
+        #expect(failure?.message.contains("cannot be watched") == true)
+    }
+
     /// What comes of a message for the one process that is kept going.
     static func reply(of coprocess: Coprocess) async throws -> Jobs.Reply {
         try await Guardians.use { guardians in

@@ -49,16 +49,28 @@ struct Coprocess: Sendable {
         }
         defer { dialogue.end(.retired) }
         jobs.attend(place, dialogue)
-        var life = try await withThrowingTaskGroup(of: Void.self) { tasks in
-            let (leaving, leave) = AsyncStream.makeStream(of: Never.self)
-            tasks.addTask { await command.carryOut(stop, in: group) }
-            tasks.addTask {
-                for await _ in leaving {}
-                guard (try? await command.clock.sleep(for: command.stopTime)) != nil else { return }
-                stop.make(.cancelled)
+        // Answered before the library returns when that would never be.
+        let outcome = Waiter<Life?>()
+        let library = Task {
+            let result: Swift.Result<Life?, any Error> = await .of {
+                try await withThrowingTaskGroup(of: Void.self) { tasks in
+                    let (leaving, leave) = AsyncStream.makeStream(of: Never.self)
+                    tasks.addTask { await command.carryOut(stop, in: group) }
+                    tasks.addTask {
+                        for await _ in leaving {}
+                        guard (try? await command.clock.sleep(for: command.stopTime)) != nil else { return }
+                        stop.make(.cancelled)
+                    }
+                    defer { tasks.cancelAll() }
+                    return try await spawn(in: group, input, dialogue, place, leave, outcome)
+                }
             }
-            defer { tasks.cancelAll() }
-            return try await spawn(in: group, input, dialogue, place, leave)
+            outcome.answer(result)
+        }
+        var life = try await withTaskCancellationHandler {
+            try await outcome.waitThoughCancelled()
+        } onCancel: {
+            library.cancel()
         }
         // What it has left running must not go on with a message that another process is given.
         group.kill()
@@ -73,7 +85,7 @@ struct Coprocess: Sendable {
 
     private func spawn(
         in group: ProcessGroup, _ input: ChildInput, _ dialogue: Dialogue, _ place: Jobs.Place,
-        _ leave: AsyncStream<Never>.Continuation
+        _ leave: AsyncStream<Never>.Continuation, _ outcome: Waiter<Life?>
     ) async throws -> Life? {
         let (hand, begun) = (Hand(), Latch())
         do {
@@ -83,6 +95,11 @@ struct Coprocess: Sendable {
                 error: .sequence
             ) { execution -> String in
                 begun.open()
+                if command.isUnseen(execution.processIdentifier) {
+                    group.kill()
+                    outcome.answer(.failure(LostProcess()))
+                    return ""
+                }
                 // If the guardian has ended by now, nobody watches over the process.
                 if !group.isLed { group.killLateComers() }
                 // A stop that was asked for while it was started has found nobody in the group.
