@@ -68,4 +68,21 @@ import Testing
             try await store.counts() == [.cancelled: 2501], "What follows from the first step is done all the same.")
         try await store.close()
     }
+
+    /// As when a server goes away once the policy is set.
+    @Test func aPolicyThatIsSetIsNotToldAsNothingDone() async throws {
+        let isGone = Latch()
+        let store = try await harness.openStore(afterStep: {
+            if isGone.isOpen { throw PenstockError(.unreachable, "The server is gone; nothing was done.") }
+        })
+        try await store.configure(.jobs, .create(QueuePolicy(), ifAbsent: false))
+        isGone.open()
+        let policy = QueuePolicy(groups: .fifo())
+        let error = await expect(.unreachable) { try await store.configure(.jobs, .set(policy)) }
+        #expect(
+            error?.message
+                == "The server is gone; nothing more was done. The change is made, and workers do the rest.")
+        #expect(try await store.status(of: .jobs).queues.first?.policy == policy)
+        try await store.close()
+    }
 }

@@ -24,7 +24,13 @@ extension SQLStore {
         }
         try await core.writer.perform(durability: .powerLoss) { try Configuring.perform(change, of: queue, in: $0) }
         switch change {
-        case .set, .pauseGroup, .resumeGroup: try await regroup(queue)
+        case .set, .pauseGroup, .resumeGroup:
+            do {
+                try await regroup(queue)
+            } catch var error as PenstockError {
+                error.tell("The change is made, and workers do the rest.")
+                throw error
+            }
         case .create, .pause, .resume, .setGroupWeight, .delete: break
         }
     }
