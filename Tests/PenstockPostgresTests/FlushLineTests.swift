@@ -80,4 +80,23 @@ struct FlushLineTests {
         try await flush(3, isThere: true, life: life, begunAt: .now)
         try await SystemThread.run { [flushes] in flushes.close() }
     }
+
+    /// The writer's thread may be the one that waits.
+    @Test func aServerThatFallsSilentAsAConnectionIsMadeReadyIsNotWaitedForAsByCalls() async throws {
+        let relay = try Relay(to: PostgresServer.shared.get().socketPath)
+        let url = schema.url.replacing(/\?host=[^&]*/, with: "?host=127.0.0.1") + "&port=\(relay.port)"
+        let sessions = Sessions(
+            try ServerAddress(url), clock: ServerClock(), locks: SessionLocks(random: SystemRandom()),
+            busyMax: .seconds(60))
+        let waited = try await SystemThread.run { () -> Duration? in
+            let server = try sessions.connect(waitsForStandbys: true)
+            relay.standStill(true)
+            let start = ContinuousClock.now
+            do { _ = try FlushLine.prepare(server) } catch is ServerError { return ContinuousClock.now - start }
+            return nil
+        }
+        // Calls wait for a minute.
+        let time = try #require(waited)
+        #expect(time < .seconds(40))
+    }
 }

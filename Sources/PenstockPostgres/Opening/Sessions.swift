@@ -104,7 +104,7 @@ final class Sessions: Sendable {
     /// The oldest server whose SQL has all that is used.
     private static let oldestServer = 130_000
     /// How long a server may take to make a connection ready.
-    private static let connectMax = Duration.seconds(5)
+    static let connectMax = Duration.seconds(5)
 
     /// Ends the session of `server` at the next connection, if it has not answered.
     func abandon(_ server: ServerConnection) {

@@ -229,10 +229,17 @@ final class FlushLine: Sendable {
     /// A connection whose transactions wait for the disk and the standbys.
     private func connected() throws -> Known {
         let server = try sessions.connect(waitsForStandbys: true)
+        return Known(server: server, life: try Self.prepare(server), connectedAt: .now)
+    }
+
+    /// Makes a connection ready. The writer's thread may wait for that, and all that is asked for with it.
+    static func prepare(_ server: ServerConnection) throws -> ServerLife {
+        server.deadline = .now + Sessions.connectMax
+        defer { server.deadline = nil }
         try server.run("SET synchronous_commit = on")
         // A small record of the log, in a transaction of its own.
-        try server.prepare(Self.record, "SELECT pg_logical_emit_message(true, 'penstock', '')", types: [])
-        return Known(server: server, life: try ServerLife(server), connectedAt: .now)
+        try server.prepare(record, "SELECT pg_logical_emit_message(true, 'penstock', '')", types: [])
+        return try ServerLife(server)
     }
 
     /// Waits until all that was committed is on the disk of a server, and on the standbys that it waits for.
