@@ -1,4 +1,5 @@
 import Foundation
+import PenstockTestKit
 import Subprocess
 import Testing
 
@@ -8,13 +9,14 @@ struct LookingTests {
         let tool = try await Tool.withQueue()
         try await tool.succeed(["enqueue", "q", "--lines"], input: Array("done\nready\n".utf8))
         try await tool.succeed(["work", "q", "--max", "1", "--", "true"])
-        try await tool.succeed(["enqueue", "q", "later", "--at", "2035-01-31T08:30:00Z"])
+        let day = ComingDay(month: 1, day: 31).text
+        try await tool.succeed(["enqueue", "q", "later", "--at", "\(day)T08:30:00Z"])
         let lines = try await tool.succeed(["list"]).lines
         #expect(lines.count == 3)
         #expect(lines[0].hasPrefix("SEQUENCE  QUEUE  STATE      ATTEMPT  PRIORITY  ENQUEUED"))
         #expect(lines[1].hasPrefix("       2  q      ready      0/10            0  "))
         #expect(lines[1].hasSuffix("  ready"))
-        #expect(lines[2].contains("  2035-01-31T08:30:00Z      5  later"))
+        #expect(lines[2].contains("  \(day)T08:30:00Z      5  later"))
         #expect(try await tool.payloads("done,scheduled") == ["done", "later"])
     }
 
