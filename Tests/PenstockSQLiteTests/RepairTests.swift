@@ -1,4 +1,5 @@
 import Foundation
+import GRDB
 import PenstockCore
 import PenstockTestKit
 import Testing
@@ -262,6 +263,20 @@ import Testing
         #expect(report.deadWorkers.isEmpty)
         #expect(report.findings == [])
         #expect(try await SQLiteStore.repair(path: link, time: harness.time).repairs == [])
+        try await store.close()
+    }
+
+    /// Another process begins the index of the log.
+    @Test func aLockThatSQLiteGivesUpIsWaitedFor() async throws {
+        let store = try await harness.openWithEachPlace()
+        var tries = 0
+        let report = try SQLiteStore.repair(resolved: path, dryRun: false, now: harness.time.now) {
+            tries += 1
+            if tries == 1 { throw DatabaseError(resultCode: .SQLITE_PROTOCOL) }
+            return try DatabaseQueue(path: $0, configuration: $1)
+        }
+        #expect(tries == 2)
+        #expect(report.repairs == [])
         try await store.close()
     }
 }

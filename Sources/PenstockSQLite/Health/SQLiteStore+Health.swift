@@ -27,16 +27,23 @@ extension SQLiteStore {
         }
     }
 
-    private static func repair(resolved path: String, dryRun: Bool, now: Timestamp) throws -> RepairReport {
+    /// As ``repair(path:dryRun:time:)``, at a path that leads to no other one.
+    ///
+    /// - Parameter open: opens the file, which reads of it.
+    static func repair(
+        resolved path: String, dryRun: Bool, now: Timestamp,
+        open: (String, Configuration) throws -> DatabaseQueue = { try DatabaseQueue(path: $0, configuration: $1) }
+    ) throws -> RepairReport {
         try OtherNames.refuse(path)
         let beside = DatabaseCompanions(of: path)
-        var configuration = Configuration("repair", busyMode: .timeout(30))
+        let busyMax = Duration.seconds(30)
+        var configuration = Configuration("repair", busyMode: .timeout(busyMax / .seconds(1)))
         configuration.prepareDatabase { database in
             try OpenFile.requireWritable(database, at: path)
             try beside.refuseForeign(toWrite: false)
             OpenFile.leaveWriteAheadLog(database, false)
         }
-        let file = try DatabaseQueue(path: path, configuration: configuration)
+        let file = try Patience.whileLocked(upTo: busyMax) { try open(path, configuration) }
         defer { try? file.close() }
         return try file.writeWithoutTransaction { database in
             try SchemaMigrator(path: path).refuseUnreadable(database)
