@@ -1,4 +1,5 @@
 package import ArgumentParser
+import Dispatch
 import Logging
 import Penstock
 import PenstockCLI
@@ -133,7 +134,9 @@ package struct ServerCommand: AsyncParsableCommand {
             case .port: "http://\(address)/"
             case .unix: address.description
             }
-        // Nobody may be listening there, and the server works all the same.
-        try? Descriptor.standardOutput.write(Array("Penstock serves at \(place)\n".utf8))
+        // Nobody may be listening there, or whoever does may read nothing for now, and the server works all the same.
+        output.async { try? Descriptor.standardOutput.write(Array("Penstock serves at \(place)\n".utf8)) }
     }
+
+    private static let output = DispatchQueue(label: "penstock.standard-output")
 }

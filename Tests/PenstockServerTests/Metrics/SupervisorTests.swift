@@ -1,5 +1,8 @@
 import Foundation
+import PenstockProcesses
 import PenstockTestKit
+import Subprocess
+import SystemPackage
 import Testing
 
 @testable import PenstockServer
@@ -43,6 +46,38 @@ import Testing
             Supervisor.tell("READY=1", at: path)
             #expect(received(descriptor) == "READY=1")
         }
+    }
+
+    /// A collector of logs has stalled: what it was sent before fills the pipe.
+    @Test func whatNobodyReadsHoldsUpNoServer() async throws {
+        let room = TemporaryFolder()
+        let supervisor = try socket(at: room.file("notify"))
+        defer { close(supervisor) }
+        var patience = timeval(tv_sec: 60, tv_usec: 0)
+        setsockopt(supervisor, SOL_SOCKET, SO_RCVTIMEO, &patience, socklen_t(MemoryLayout<timeval>.size))
+        let (unread, output) = try FileDescriptor.pipe()
+        defer { try? unread.close() }
+        #expect(fcntl(output.rawValue, F_SETFL, O_NONBLOCK) == 0)
+        while write(output.rawValue, [0], 1) == 1 {}
+        #expect(errno == EAGAIN && fcntl(output.rawValue, F_SETFL, 0) == 0)
+        let program = Executable.path(FilePath(BuiltPrograms.path("penstock")))
+        let environment = Environment.inherit.updating([
+            "PENSTOCK_DB": room.file("penstock.db"), "NOTIFY_SOCKET": room.file("notify"),
+        ])
+        let made = try await Subprocess.run(
+            program, arguments: ["queue", "create", "q"], environment: environment, output: .discarded)
+        #expect(made.terminationStatus.isSuccess)
+        let ended = try await Subprocess.run(
+            program, arguments: ["serve", "--listen", "unix:\(room.file("socket"))"], environment: environment,
+            input: .none,
+            output: .fileDescriptor(output, closeAfterSpawningProcess: true),
+            error: .fileDescriptor(.standardError, closeAfterSpawningProcess: false)
+        ) { execution in
+            let said = try await SystemThread.run { received(supervisor) }
+            #expect(said == "READY=1")
+            try execution.send(signal: said.isEmpty ? .kill : .terminate)
+        }
+        #expect(ended.terminationStatus == .exited(0))
     }
 
     @Test func nobodyThereIsNoMatter() {
