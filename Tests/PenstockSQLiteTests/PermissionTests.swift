@@ -236,6 +236,17 @@ struct PermissionTests {
         }
     }
 
+    /// The owner has let all write the file, and nothing beside it.
+    @Test func aFolderThatMayNotBeWrittenIsNoReasonNotToLook() async throws {
+        try await makeFile()
+        chmod(path, 0o666)
+        await #expect(processExitsWith: .exitCode(0)) { [path = path as String] in
+            Self.becomeNobody()
+            let report = try await SQLiteStore.inspectHealth(path: path)
+            exit(report.file.journalMode == "wal" && report.findings.filter { $0.severity == .error }.isEmpty ? 0 : 1)
+        }
+    }
+
     /// As where the folder does not hand its group on.
     @Test func companionsThatMayNotBeWrittenAreToBlame() async throws {
         chmod(folder.path, 0o777)

@@ -12,11 +12,12 @@ struct HealthInspection {
 
     func report() throws -> HealthReport {
         while true {
-            // A user who may not write the file reads it as one that does not change, while no program has it open: SQLite would make a
-            // write-ahead log beside it, of this user's, and the file's owner could write no more. A user who
+            // A user who may not write the file, or make another one beside it, reads it as one that does not change, while no program has it
+            // open: SQLite would make a write-ahead log beside it, of this user's, and the file's owner could write no more. A user who
             // comes by a name by which no program works the file reads it in the same way.
             let looked = try FileStillness.look(path)
-            let stillness = access(path, W_OK) == 0 && looked?.isByOtherName != true ? nil : looked
+            let mayWrite = access(path, W_OK) == 0 && access(SharedFolder.parent(of: path), W_OK) == 0
+            let stillness = mayWrite && looked?.isByOtherName != true ? nil : looked
             let report: HealthReport
             do {
                 report = try self.report(isStill: stillness != nil)
