@@ -20,7 +20,6 @@ enum RemoteWorkers {
         if let id = try renew(name, in: transaction) { return id }
         let connection = transaction.connection
         let (now, offset) = (transaction.now.microseconds, offset(in: transaction))
-        try forgetIdle(in: transaction)
         let row = "remote:" + name.text
         try connection.run(
             insertWorker, .text(row), .text(name.text), .text(transaction.time.boot.bootID), .integer(now))

@@ -14,7 +14,6 @@ extension MemoryState {
     mutating func register(_ name: WorkerName, at moment: Moment) -> Int64 {
         if let id = renew(name, at: moment) { return id }
         let offset = moment.wallOffset
-        forgetIdleWorkers(at: moment)
         lastWorker += 1
         workers[lastWorker] = MemoryWorker(
             name: name.text, startedAt: moment.now, hasClaimed: true,
