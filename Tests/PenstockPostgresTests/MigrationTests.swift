@@ -115,6 +115,23 @@ struct MigrationTests {
         #expect(error?.message.contains("have its owner run `penstock migrate`") == true)
     }
 
+    /// A shell or a report that has looked at a view, and whose transaction is open.
+    @Test func writersGoOnWhileATransactionIsInTheWayOfTheSteps() throws {
+        let address = try ServerAddress(try PostgresServer.newURL())
+        let migrator = try SchemaMigrator(address, busyMax: .seconds(60))
+        try migrator.migrate(to: 13)
+        let report = try Sessions.connect(to: address, busyMax: .seconds(60))
+        try report.run("BEGIN; SELECT count(*) FROM penstock_cursors")
+        let writer = try Sessions.connect(to: address, busyMax: .seconds(60))
+        var tries = 0
+        let applied = try migrator.migrate {
+            tries += 1
+            #expect(throws: Never.self) { try writer.run("BEGIN; SELECT penstock_write_lock(); ROLLBACK") }
+            if tries == 2 { #expect(throws: Never.self) { try report.run("COMMIT") } }
+        }
+        #expect(tries == 2 && applied.count == SchemaMigrator.newest - 13)
+    }
+
     /// The session ends at the COMMIT: nobody knows whether that came first.
     @Test func stepsWhoseCommitHasNoAnswerAreNotToldAsNotTaken() async throws {
         let url = try PostgresServer.newURL()

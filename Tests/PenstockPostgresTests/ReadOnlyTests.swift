@@ -95,6 +95,37 @@ struct ReadOnlyTests {
         try await PostgresStore.open(url: url, options: .init(createIfMissing: false)).close()
     }
 
+    /// Of programs of two releases those that only look go on: reading asks for nothing that an older schema, which it does not refuse, has not.
+    @Test(arguments: SchemaMigrator.oldestReadable..<SchemaMigrator.newest)
+    func anOlderSchemaIsReadAsItIs(version: Int) async throws {
+        let url = try PostgresServer.newURL()
+        let migrator = try SchemaMigrator(try ServerAddress(url), busyMax: .seconds(60))
+        try migrator.migrate(to: version)
+        let queue = try QueueName("jobs")
+        try migrator.server.run("INSERT INTO penstock_queue (name) VALUES ('jobs')")
+        try migrator.server.run("INSERT INTO penstock_messages (queue, payload) VALUES ('jobs', 'it')")
+        let reader = try await PostgresStore.open(url: url, options: .init(access: .readOnly))
+        let message = try #require(
+            try await reader.messages(MessageQuery(withPayload: true, withAttempts: true)).first)
+        #expect(message.state == .ready)
+        for state in MessageState.allCases {
+            let page = try await reader.messages(MessageQuery(states: [state], since: Timestamp(microseconds: 1)))
+            #expect(page.count == (state == .ready ? 1 : 0))
+        }
+        let filter = MessageFilter(uniqueKey: "k", headers: ["n": "1"], payloadContains: "p", errorContains: "e")
+        #expect(try await reader.messages(MessageQuery(matching: filter)).isEmpty)
+        #expect(try await reader.deadGroups(DeadGroupQuery()).groups.isEmpty)
+        #expect(try await reader.count(.queue(queue, states: [.dead]), for: .redrive) == 0)
+        #expect(try await reader.status(of: queue).queues.first?.depths.ready == 1)
+        #expect(try await reader.storeMove() == nil)
+        #expect(try await reader.log(LogQuery(queue: queue, .last(1))).records.count == 1)
+        #expect(try await reader.schedules(nil).isEmpty)
+        _ = try await reader.waitReason(of: message.sequence)
+        #expect(try await reader.groups(GroupQuery(queue: queue)).isEmpty)
+        try await reader.close()
+        #expect(try migrator.version() == version)
+    }
+
     @Test func tablesOfAnOlderSchemaAreChangedAsTheOptionsSay() async throws {
         let url = try PostgresServer.newURL()
         try SchemaMigrator(try ServerAddress(url), busyMax: .seconds(60)).migrate(to: 13)

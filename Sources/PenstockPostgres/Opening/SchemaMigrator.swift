@@ -7,12 +7,15 @@ import PenstockPostgresMigrations
 struct SchemaMigrator {
     let address: ServerAddress
     let server: ServerConnection
+    private let busyMax: Duration
 
     /// Connects.
     ///
+    /// - Parameter busyMax: how long it waits for what others hold.
     /// - Throws: `invalidInput` when the server is older than what is used of it.
     init(_ address: ServerAddress, busyMax: Duration) throws {
         self.address = address
+        self.busyMax = busyMax
         server = try Sessions.connect(to: address, busyMax: busyMax)
     }
 
@@ -56,13 +59,18 @@ struct SchemaMigrator {
         result.rowCount == 0 ? "" : result.text(0, 0)
     }
 
-    /// - Throws: `newerSchema`, `olderSchema` when steps are missing or it was renamed, `notFound` when there are no tables, `notADatabase`
-    ///   when there are another program's.
-    func refuseUnready() throws { try refuseUnready(mayMake: false, mayChange: false) }
+    /// The oldest version whose tables hold all that reading asks for. A step that adds what reading asks for raises it.
+    static let oldestReadable = 17
+
+    /// Throws when there are not the tables that reading asks for.
+    ///
+    /// - Throws: `newerSchema`, `olderSchema` when it is too old or was renamed, `notFound` when there are no tables, `notADatabase` when there
+    ///   are another program's.
+    func refuseUnreadable() throws { try refuseUnready(from: Self.oldestReadable, mayMake: false, mayChange: false) }
 
     /// Makes the tables, or brings them up to date, where that is wanted.
     ///
-    /// - Throws: as ``refuseUnready()``.
+    /// - Throws: as ``refuseUnreadable()``; `olderSchema` when steps are missing that may not be applied.
     func prepare(createIfMissing: Bool, migration: MigrationPolicy) throws {
         let mayChange = migration == .automatic
         if try !refuseUnready(mayMake: createIfMissing, mayChange: mayChange) { try migrate() }
@@ -70,7 +78,7 @@ struct SchemaMigrator {
 
     /// - Returns: whether nothing is missing.
     @discardableResult
-    private func refuseUnready(mayMake: Bool, mayChange: Bool) throws -> Bool {
+    private func refuseUnready(from oldest: Int = newest, mayMake: Bool, mayChange: Bool) throws -> Bool {
         let found = try refuseNewer()
         if found == 0, !mayMake {
             try refuseOtherPrograms()
@@ -79,11 +87,11 @@ struct SchemaMigrator {
                 "\(address.description) has none of Penstock's tables in its schema \(address.schema); `penstock queue create` makes them."
             )
         }
-        if found > 0, found < Self.newest, !mayChange {
+        if found > 0, found < oldest, !mayChange {
             throw PenstockError(
                 .olderSchema,
-                "\(address.description) has schema version \(found), and this program has version \(Self.newest); run `penstock "
-                    + "migrate` to bring it up to date.")
+                "\(address.description) has schema version \(found), and this program \(oldest < Self.newest ? "reads" : "works") from "
+                    + "version \(oldest) on; run `penstock migrate` to bring it up to date.")
         }
         if found > 0 { try functions.refuseOtherName() }
         return found == Self.newest
@@ -102,12 +110,25 @@ struct SchemaMigrator {
 
     /// Applies the steps that are missing, and has functions of a schema that was renamed go by its name.
     ///
-    /// - Parameter version: the last of them. For tests of older schemas.
+    /// - Parameters:
+    ///   - version: the last of them. For tests of older schemas.
+    ///   - pause: lets others write between two tries.
     /// - Returns: the names of the steps that were applied.
     @discardableResult
-    func migrate(to version: Int = newest) throws -> [String] {
+    func migrate(to version: Int = newest, pause: () -> Void = { usleep(1_000_000) }) throws -> [String] {
         let before = try refuseNewer()
         if before == Self.newest, try !functions.lookElsewhere { return [] }
+        let deadline = ContinuousClock.now + busyMax
+        while true {
+            do {
+                return try migrate(from: before, to: version)
+            } catch let error as ServerError where error.state == "55P03" && .now < deadline {
+                pause()
+            }
+        }
+    }
+
+    private func migrate(from before: Int, to version: Int) throws -> [String] {
         try server.run("BEGIN")
         do {
             // Of two processes that come at once the second finds the steps done.
@@ -120,6 +141,9 @@ struct SchemaMigrator {
                 try functions.mend()
                 // Tables are changed below: a writer that has the lock may want one, and this its lock.
                 try server.run("SELECT \(ServerConnection.quoted(name: address.schema)).penstock_write_lock()")
+                // Any transaction that has looked at a table or a view, and is open, may be in the way for as long as it likes. All
+                // writers wait for this one from here on.
+                try server.run("SET LOCAL lock_timeout = '1s'")
             }
             let missing = PostgresMigration.all.filter { $0.version > found && $0.version <= version }
             for step in missing {

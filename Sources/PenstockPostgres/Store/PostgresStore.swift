@@ -82,7 +82,7 @@ public final class PostgresStore: SQLStore {
             try ServerFailures.translating(address) {
                 let migrator = try SchemaMigrator(address, busyMax: options.busyMax)
                 switch options.access {
-                case .readOnly: try migrator.refuseUnready()
+                case .readOnly: try migrator.refuseUnreadable()
                 case .readWrite:
                     try migrator.prepare(createIfMissing: options.createIfMissing, migration: options.migration)
                 }
