@@ -111,8 +111,10 @@ struct WorkerRound: Sendable {
         return isNew
     }
 
-    /// Whether there is none of the queues any more.
-    var isLost: Bool { queues.allSatisfy(\.isGone) }
+    /// Whether all the others were gone when they were last asked. They may have been made anew since.
+    func wereOthersGone(than index: Int) -> Bool {
+        queues.indices.allSatisfy { $0 == index || queues[$0].isGone }
+    }
 
     /// The queues that may have more than was claimed, though this worker alone was woken for it. Another one is woken for
     /// that now, and this one owes nothing.

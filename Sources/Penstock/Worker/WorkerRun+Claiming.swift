@@ -123,7 +123,7 @@ extension WorkerRun {
             begin(answers.claims, from: asked, &round)
             if let failure = answers.failure {
                 guard let index = asked.dropFirst(answers.claims.count).first else { throw failure }
-                try goOn(without: index, after: failure, &round)
+                try await goOn(without: index, after: failure, &round)
                 emptied.insert(index)
             }
         }
@@ -166,15 +166,35 @@ extension WorkerRun {
 
     /// A queue could not be claimed from. When it is gone, that is the matter of no other queue.
     ///
-    /// - Throws: `failure`, unless there are other queues.
-    private func goOn(without index: Int, after failure: any Error, _ round: inout WorkerRound) throws {
+    /// - Throws: `failure`, unless there are other queues; what kept the store from saying whether there are.
+    private func goOn(without index: Int, after failure: any Error, _ round: inout WorkerRound) async throws {
         guard holders.count > 1, (failure as? PenstockError)?.code == .unknownQueue else { throw failure }
+        if round.wereOthersGone(than: index), try await areAllGone() { throw failure }
         let isNew = round.noteGone(index, at: time.boot)
-        if round.isLost { throw failure }
         guard isNew else { return }
         handle.logger.error(
             "queue is gone; the worker goes on with its others, and looks for it every five seconds",
             metadata: ["queue": "\(holders[index].queue)"])
+    }
+
+    /// Whether the store has none of the queues, by one reading if the worker may: claims find them gone at different moments, and one may
+    /// have been made anew before the next was deleted.
+    private func areAllGone() async throws -> Bool {
+        do {
+            let found = Set(try await handle.storage.status(of: nil).queues.map(\.name))
+            return found.isDisjoint(with: holders.map(\.queue))
+        } catch let error as PenstockError where error.code == .forbidden {
+            // A token for some queues may know of each of these.
+        }
+        for holder in holders {
+            do {
+                _ = try await handle.storage.status(of: holder.queue)
+                return false
+            } catch let error as PenstockError where error.code == .unknownQueue {
+                continue
+            }
+        }
+        return true
     }
 
     /// Hands in, and claims.
