@@ -187,13 +187,13 @@ extension HealthFinding {
         case .wide:
             self.init(
                 .wrongFolder, .warning,
-                "\(path) can be used by users who cannot open the database; `penstock doctor --repair` gives it the "
-                    + "database's mode.")
+                "\(path) can be used by users who cannot open the database; `penstock doctor --repair`, as its owner or root, "
+                    + "gives it the database's mode.")
         case .narrow:
             self.init(
                 .wrongFolder, .warning,
-                "\(path) cannot be used by all who can open the database; `penstock doctor --repair` gives it the database's "
-                    + "owner and mode.")
+                "\(path) cannot be used by all who can open the database; `penstock doctor --repair`, as its owner or root, gives "
+                    + "it the database's owner and mode.")
         case .damaged:
             self.init(
                 .wrongFolder, .warning,
