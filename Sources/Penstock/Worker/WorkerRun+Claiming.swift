@@ -33,9 +33,11 @@ extension WorkerRun {
     /// - Returns: whether the work is over.
     private func work(_ round: inout WorkerRound) async throws -> Bool {
         round.takePromises()
-        if stopping.isOpen { for index in round.takeUnkept() { await holders[index].wakeAnother() } }
         var taken = slots.take(at: time.boot, wantsAll: stopping.isOpen || round.owed.contains { $0 > 0 })
-        if stopping.isOpen || taken.waitingEnd.map({ $0.left(at: time.boot) == nil }) == true {
+        // Asked once, and after the slots: a stop that comes later ends each wait, and the next round finds it.
+        let isStopping = stopping.isOpen
+        if isStopping { for index in round.takeUnkept() { await holders[index].wakeAnother() } }
+        if isStopping || taken.waitingEnd.map({ $0.left(at: time.boot) == nil }) == true {
             let waiting = slots.takeWaiting()
             round.takenCount -= waiting.count
             taken.finished += waiting
@@ -44,7 +46,7 @@ extension WorkerRun {
             for finished in waiting { round.passedOn(finished.source) }
         }
         let owed = round.owed
-        let isOver = stopping.isOpen || round.takenCount == options.max
+        let isOver = isStopping || round.takenCount == options.max
         let aheadCount = round.claimsAhead ? taken.aheadCount : 0
         let places = options.concurrency + aheadCount - taken.busyCount - taken.waitingCount
         let left = options.max.map { $0 - round.takenCount } ?? .max

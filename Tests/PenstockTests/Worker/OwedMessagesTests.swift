@@ -1,10 +1,11 @@
-import Penstock
 import PenstockCore
 import PenstockTestKit
 import Synchronization
 import Testing
 
-/// Which of its claims a worker leaves to others that are about to claim.
+@testable import Penstock
+
+/// What becomes of messages for which one worker alone was woken.
 @Suite(.timeLimit(.minutes(5))) struct OwedMessagesTests {
     /// What claims have said, in their order: whether they may be left out.
     private final class Noted: Sendable {
@@ -23,6 +24,28 @@ import Testing
             noted.note(request)
             return try await base.claim(request)
         }
+    }
+
+    /// A clock that does something when it is read next.
+    private final class ActingTime: TimeSource {
+        private let base: ManualTime
+        private let act = Mutex<(@Sendable () -> Void)?>(nil)
+
+        init(_ base: ManualTime) { self.base = base }
+
+        var now: Timestamp { base.now }
+
+        var boot: BootTime {
+            let act = act.withLock { $0.take() }
+            act?()
+            return base.boot
+        }
+
+        func sleep(until deadline: Timestamp) async throws { try await base.sleep(until: deadline) }
+
+        func sleep(for duration: Duration) async throws { try await base.sleep(for: duration) }
+
+        func whenRead(_ act: @escaping @Sendable () -> Void) { self.act.withLock { $0 = act } }
     }
 
     private let noted = Noted()
@@ -51,5 +74,24 @@ import Testing
         try await queue.enqueue(contentsOf: [1, 2, 3])
         try await the.drain(queue) { _ in }
         #expect(!noted.all.isEmpty && !noted.all.contains(true))
+    }
+
+    /// The worker is told to stop between its look at what it was woken for and the end of its round, in which it looks at its clock.
+    @Test(.inMemory) func whatAStopKeepsAWorkerFromIsPassedOn() async throws {
+        let the = fixture()
+        let time = ActingTime(the.time)
+        let queue = try await PenstockStore(the.calls, options: .init(time: time)).queue("q", of: Int.self)
+        let run = WorkerRun(queues: [queue], options: .init()) { _ in }
+        let worker = Task { try await run.run() }
+        try await the.time.waitForSleepers(count: Fixture.sleepersOfIdleWorker)
+        // The housekeeper has looked at the clock before.
+        try await the.calls.calls(of: .prune).wait(for: 1)
+        #expect(noted.all == [true])
+        time.whenRead { run.stop() }
+        _ = try await the.base.enqueue([NewMessage(payload: [49])], to: queue.name, durability: .processCrash)
+        try await worker.value
+        // It has claimed the message to give it back, which wakes another worker.
+        #expect(noted.all == [true, false])
+        #expect(try await the.base.status(of: queue.name).queues.map(\.depths.ready) == [1])
     }
 }
