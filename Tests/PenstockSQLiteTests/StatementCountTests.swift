@@ -46,6 +46,27 @@ import Testing
         try await store.close()
     }
 
+    /// A worker that is a client of a server has a name of its own at each start, and others cannot write meanwhile.
+    @Test func aClaimOfANewRemoteWorkerAsksForNoOther() async throws {
+        let looks = ["SELECT worker_id, deadline FROM penstock_lease", "SELECT id, lock_name, boot_id"]
+        for name in ["first", "second"] {
+            try await store.put(.text(name))
+            _ = statements.take()
+            let worker = WorkerName(stored: name)
+            let claim = try await store.claim(
+                ClaimRequest(queue: .jobs, limit: 1, lease: .seconds(30), remoteWorker: worker))
+            let ran = statements.take()
+            #expect(claim.messages.count == 1)
+            #expect(count("INSERT OR REPLACE INTO penstock_remote_worker", in: ran) == 1, "\(ran)")
+            #expect(looks.map { count($0, in: ran) } == [0, 0], "\(ran)")
+        }
+        _ = statements.take()
+        _ = try await store.reclaim()
+        let ran = statements.take()
+        #expect(looks.allSatisfy { count($0, in: ran) > 0 }, "A look for lost work does: \(ran)")
+        try await store.close()
+    }
+
     @Test func anAppendToAFullLogAsksOnceForTraces() async throws {
         for number in 1...5 {
             _ = statements.take()
