@@ -108,7 +108,7 @@ public struct PruneRequest: Sendable {
     public var queue: QueueName?
     /// Instead of the queue's own.
     public var retention: Retention?
-    /// How many messages at most.
+    /// How many messages at most. In a database a step ends as well with the one by which they come to 32 MiB.
     public var limit: Int
     /// Whether tasks may be passed over unseen which the process of the store, a server's where it is at one, has found within the last
     /// hour to be kept by dead letters: a worker prunes each minute, and need not look at all of them each time.

@@ -26,6 +26,8 @@ enum Appending {
         account.change.count(.done, Int64(messages.count))
         account.ring(messages: 0)
         if let count = account.policy.retention.count {
+            // A log that is full forgets as much as comes, however large that is.
+            transaction.bytesLeft += messages.reduce(0) { $0 + Int64($1.payload.count) }
             var look = RetentionLook(besideAppendTo: queue)
             try Pruning.forget(
                 beyond: Retention(age: nil, count: count), of: account, limit: messages.count + arrearsMax, &look,

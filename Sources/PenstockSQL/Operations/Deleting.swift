@@ -36,7 +36,7 @@ enum Deleting {
         try transaction.queuesChanged()
     }
 
-    /// Deletes up to `limit` messages of a queue and, when none is left, the queue.
+    /// Deletes up to `limit` messages of a queue, as many as the transaction may still forget, and, when none is left, the queue.
     ///
     /// Without `force` no message goes that waits or runs. There is none after ``begin(_:force:in:)``, unless a program
     /// has written it that does not know of the flag. Then this step deletes nothing, and the deletion is given up.
@@ -50,14 +50,21 @@ enum Deleting {
             try transaction.queuesChanged()
             return .isRefused(openCount: openCount)
         }
-        let messages = try connection.all(
-            selectLog, .integer(account.id), .integer(Int64(limit)), read: { ($0.integer(0), $0.integer(1)) })
-        let priorities = Set(messages.map(\.1))
-        if let first = messages.first?.0, let last = messages.last?.0 {
+        let found = try connection.all(
+            selectLog, .integer(account.id), .integer(Int64(limit)),
+            read: { (sequence: $0.integer(0), priority: $0.integer(1), bytes: $0.integer(2)) })
+        let traces = try Traces(connection)
+        var others: [Int64: Int64] = [:]
+        try traces.addOthers(of: MessageSet(inOrder: found.map(\.sequence)), to: &others, connection)
+        let messages = found.prefix { transaction.take(bytes: $0.bytes + (others[$0.sequence] ?? 0)) }
+        let priorities = Set(messages.map(\.priority))
+        if let first = messages.first?.sequence, let last = messages.last?.sequence {
             try takeOutOfLine(first...last, priorities, account, in: transaction)
-            try forgetTraces(of: MessageSet(inOrder: messages.map(\.0)), in: transaction)
+            try forget(traces, of: MessageSet(inOrder: messages.map(\.sequence)), in: transaction)
         }
-        guard messages.count < limit, try deleteKeysAndGroups(of: account, in: transaction) else { return .goesOn }
+        guard found.count < limit, messages.count == found.count,
+            try deleteKeysAndGroups(of: account, in: transaction)
+        else { return .goesOn }
         // What is in line and not in the log, which only a change by hand leaves.
         for query in leftovers { try connection.run(query, .integer(account.id)) }
         try transaction.writeDown()
@@ -113,8 +120,7 @@ enum Deleting {
     }
 
     /// Removes what messages have left behind. Tasks that wait for one of these are told that it is gone.
-    private static func forgetTraces(of set: MessageSet, in transaction: Transaction) throws {
-        let traces = try Traces(transaction.connection)
+    private static func forget(_ traces: Traces, of set: MessageSet, in transaction: Transaction) throws {
         if traces.hasTasks {
             for task in try TaskRows.tasks(among: set, transaction.connection) { transaction.cascade.note(task) }
         }
@@ -155,7 +161,7 @@ enum Deleting {
     private static let selectOpenCount = Query("SELECT \(QuarantineSource.openCount)")
     private static let writeDeleting = Query("UPDATE penstock_queue SET deleting = ?2 WHERE id = ?1")
     private static let selectLog = Query(
-        "SELECT sequence, priority FROM penstock_log WHERE queue_id = ?1 ORDER BY sequence LIMIT ?2")
+        "SELECT sequence, priority, length(payload) FROM penstock_log WHERE queue_id = ?1 ORDER BY sequence LIMIT ?2")
     /// What takes messages out of the tables of the line, but for those that are ready.
     private static let lines: [(state: MessageState, delete: Query)] = [
         (.pending, deletion(from: "pending")), (.scheduled, deletionByNumber(from: "scheduled")),

@@ -78,20 +78,33 @@ enum Pruning {
         return true
     }
 
-    /// Forgets up to `limit` messages of a queue that are beyond `retention`, and counts for each cursor which of them
-    /// it had not come to.
+    /// Forgets up to `limit` messages of a queue that are beyond `retention`, as many as the transaction may still forget, and counts for
+    /// each cursor which of them it had not come to.
     @discardableResult
     static func forget(
         beyond retention: Retention, of account: QueueAccount, limit: Int, _ look: inout RetentionLook,
         in transaction: Transaction
     ) throws -> Pruned {
         let traces = try Traces(transaction.connection)
+        // Where the transaction may forget no more it is looked whether there is more.
+        let limit = transaction.bytesLeft > 0 ? limit : 0
+        let outlived: [LineEntry]
+        var bytes: [Int64: Int64] = [:]
         // Without workflows, as most files are, nothing is asked of each message.
-        let outlived =
-            traces.hasTasks
-            ? try look.outlived(account, retention, limit: limit + 1, in: transaction)
-            : try outlived(account, retention, limit: limit + 1, in: transaction)
-        let forgotten = outlived.prefix(limit)
+        if traces.hasTasks {
+            outlived = try look.outlived(account, retention, limit: limit + 1, in: transaction)
+        } else {
+            let found = try Self.outlived(account, retention, limit: limit + 1, in: transaction)
+            outlived = found.entries
+            bytes = found.bytes
+        }
+        let first = outlived.prefix(limit)
+        let candidates = MessageSet(inOrder: first.map(\.sequence))
+        if traces.hasTasks || transaction.connection.isServer && first.count > 1 {
+            bytes = try Traces.payloadBytes(of: candidates, transaction.connection)
+        }
+        try traces.addOthers(of: candidates, to: &bytes, transaction.connection)
+        let forgotten = first.prefix { transaction.take(bytes: bytes[$0.sequence] ?? 0) }
         if forgotten.isEmpty { return Pruned(messages: 0, hasMore: !outlived.isEmpty) }
         let freed = try Groups.letGo(forgotten, account, in: transaction)
         let sequences = forgotten.map(\.sequence)
@@ -106,7 +119,7 @@ enum Pruning {
         for group in freed { try Groups.permitNext(of: group, in: transaction) }
         for entry in forgotten { account.change.count(entry.state, -1) }
         try Cursors.count(forgotten: sequences, account, in: transaction)
-        return Pruned(messages: forgotten.count, hasMore: outlived.count > limit)
+        return Pruned(messages: forgotten.count, hasMore: outlived.count > forgotten.count)
     }
 
     /// How many messages the queue's retention counts.
@@ -116,14 +129,16 @@ enum Pruning {
     }
 
     /// Up to `limit` messages of a queue that are beyond its retention, in a file without tasks; fewer only when there are no
-    /// more.
+    /// more. With them the bytes of their payloads, but from a server.
     private static func outlived(
         _ account: QueueAccount, _ retention: Retention, limit: Int, in transaction: Transaction
-    ) throws -> [LineEntry] {
+    ) throws -> (entries: [LineEntry], bytes: [Int64: Int64]) {
         let connection = transaction.connection
         let id = Value.integer(account.id)
+        var bytes: [Int64: Int64] = [:]
         func read(_ row: PreparedStatement) -> LineEntry {
-            LineEntry(ended: row.integer(0), row.text(1).flatMap(MessageState.init) ?? .done, account)
+            bytes[row.integer(0)] = row.integer(2)
+            return LineEntry(ended: row.integer(0), row.text(1).flatMap(MessageState.init) ?? .done, account)
         }
         var found: [LineEntry] = []
         if let count = retention.count {
@@ -133,13 +148,13 @@ enum Pruning {
             }
         }
         // Of one kind they are in order: the way of each append to a log that is full.
-        if retention.age == nil, retention.deadAge == nil { return found }
+        if retention.age == nil, retention.deadAge == nil { return (found, bytes) }
         for (age, query) in [(retention.age, selectEnded), (retention.deadAge, selectDied)] {
             guard let age else { continue }
             let moment = (transaction.now - age).microseconds
             found += try connection.all(query, id, .integer(moment), .integer(Int64(limit)), read: read)
         }
-        return together(found, limit: limit)
+        return (together(found, limit: limit), bytes)
     }
 
     /// Up to `limit` messages of those that were found, some of them more than once, in order.
@@ -149,21 +164,20 @@ enum Pruning {
     }
 
     private static let readKept = Query("SELECT kept FROM penstock_depth WHERE queue_id = ?1")
-    private static let selectFirst = Query(
-        """
-        SELECT sequence, state FROM penstock_outcome
-        WHERE queue_id = ?1 AND state <> 'dead' ORDER BY sequence LIMIT ?2
-        """)
-    private static let selectEnded = Query(
-        """
-        SELECT sequence, state FROM penstock_outcome
-        WHERE queue_id = ?1 AND state <> 'dead' AND finished_at <= ?2 ORDER BY finished_at LIMIT ?3
-        """)
-    private static let selectDied = Query(
-        """
-        SELECT sequence, state FROM penstock_outcome
-        WHERE queue_id = ?1 AND state = 'dead' AND finished_at <= ?2 ORDER BY finished_at LIMIT ?3
-        """)
+    private static let selectFirst = select("state <> 'dead' ORDER BY sequence LIMIT ?2")
+    private static let selectEnded = select(
+        "state <> 'dead' AND finished_at <= ?2 ORDER BY finished_at LIMIT ?3")
+    private static let selectDied = select("state = 'dead' AND finished_at <= ?2 ORDER BY finished_at LIMIT ?3")
+
+    /// With the bytes of each payload. A server that takes the log to be small would go through all of it for each row, and is asked for
+    /// those of all rows at once.
+    private static func select(_ rows: String) -> Query {
+        func sql(_ bytes: String) -> String {
+            "SELECT sequence, state, \(bytes) FROM penstock_outcome WHERE queue_id = ?1 AND \(rows)"
+        }
+        let bytes = "(SELECT length(payload) FROM penstock_log AS log WHERE log.sequence = penstock_outcome.sequence)"
+        return Query(sql(bytes), server: sql("0"))
+    }
     private static let deleteOutcomes = MessageSetQuery {
         "DELETE FROM penstock_outcome WHERE queue_id = ?3 AND sequence \($0)"
     }

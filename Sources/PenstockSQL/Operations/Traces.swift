@@ -5,6 +5,7 @@ import PenstockCore
 struct Traces {
     let hasTasks: Bool
     private let others: [MessageSetQuery]
+    private let sizes: [MessageSetQuery]
 
     /// Looks which of the tables have rows, so that nothing is asked of the others: one statement for all of them.
     init(_ connection: Connection) throws {
@@ -13,7 +14,24 @@ struct Traces {
         }
         let hasRows = found ?? []
         hasTasks = hasRows.first ?? false
-        others = zip(Self.tables, hasRows.dropFirst()).filter(\.1).map(\.0.delete)
+        let tables = zip(Self.tables, hasRows.dropFirst()).filter(\.1).map(\.0)
+        others = tables.map(\.delete)
+        sizes = tables.compactMap(\.size)
+    }
+
+    /// How many bytes the payload of each message of a set has. An engine knows the length of a value without reading it.
+    static func payloadBytes(of set: MessageSet, _ connection: Connection) throws -> [Int64: Int64] {
+        let rows = try connection.all(selectPayloadBytes, on: set) { ($0.integer(0), $0.integer(1)) }
+        return Dictionary(rows) { first, _ in first }
+    }
+
+    /// Adds how many bytes the results, steps and events of each message of a set have. Most files have none, and are asked nothing.
+    func addOthers(of set: MessageSet, to bytes: inout [Int64: Int64], _ connection: Connection) throws {
+        for query in sizes {
+            for (sequence, count) in try connection.all(query, on: set, read: { ($0.integer(0), $0.integer(1)) }) {
+                bytes[sequence, default: 0] += count
+            }
+        }
     }
 
     /// Removes all traces of messages that have no place in the line any more.
@@ -40,13 +58,36 @@ struct Traces {
         }
     }
 
-    /// For each table what is true of the rows of messages, and what deletes those of some.
-    private static let tables: [(name: String, rows: String, delete: MessageSetQuery)] = [
-        ("result", ""), ("step", ""), ("event", "workflow_id = 0 AND "), ("awaited", ""), ("cancel", ""),
-        ("progress", ""),
-    ].map { name, isOfMessage in
-        let delete = MessageSetQuery { "DELETE FROM penstock_\(name) WHERE \(isOfMessage)sequence \($0)" }
-        return (name, "\(isOfMessage)sequence > 0", delete)
+    private struct Table {
+        var name: String
+        /// What is true of the rows of messages.
+        var rows: String
+        /// Deletes those of some messages.
+        var delete: MessageSetQuery
+        /// How many bytes each of some messages has there; `nil`: few.
+        var size: MessageSetQuery?
+
+        init(_ name: String, where condition: String = "", large column: String? = nil) {
+            self.name = name
+            rows = "\(condition)sequence > 0"
+            delete = MessageSetQuery { "DELETE FROM penstock_\(name) WHERE \(condition)sequence \($0)" }
+            guard let column else { return }
+            size = MessageSetQuery { isOfSet in
+                """
+                SELECT sequence, sum(length(\(column))) FROM penstock_\(name)
+                WHERE \(condition)sequence \(isOfSet) GROUP BY sequence
+                """
+            }
+        }
+    }
+
+    private static let tables = [
+        Table("result", large: "result"), Table("step", large: "result"),
+        Table("event", where: "workflow_id = 0 AND ", large: "payload"), Table("awaited"), Table("cancel"),
+        Table("progress"),
+    ]
+    private static let selectPayloadBytes = MessageSetQuery {
+        "SELECT sequence, length(payload) FROM penstock_log WHERE sequence \($0)"
     }
     /// Whether there are tasks, and then for each table whether it has such rows.
     private static let any = Query(

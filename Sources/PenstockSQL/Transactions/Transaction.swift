@@ -16,6 +16,9 @@ package final class Transaction {
     var cascade = CascadeWork()
     /// That the store's queues move to another store, or have moved there; `nil`: they stay.
     package let departure: Departure?
+    /// Bytes of messages that this transaction may still remove; none where it is 0 or less. SQLite keeps each page that a transaction
+    /// touches in memory until the COMMIT, and nobody else can write meanwhile.
+    var bytesLeft: Int64 = 32 << 20
     /// Whether what remote workers hold is on this boot's clock.
     var hasRebasedRemoteWorkers = false
     /// What a lease was left in whose verdict reached the store by another way than its worker; `nil`: there is no other way. The last
@@ -134,6 +137,15 @@ package final class Transaction {
         mustFlush = true
     }
 
+    /// Takes the bytes of a message, with all that it leaves behind, from those that are left.
+    ///
+    /// - Returns: whether it may be removed. The last one may have more bytes than were left, so one may be at least.
+    func take(bytes: Int64) -> Bool {
+        if bytesLeft <= 0 { return false }
+        bytesLeft -= bytes
+        return true
+    }
+
     /// Notes a row that was set aside.
     func noteSetAside(_ row: SetAsideRow) { setAside.append(row) }
 
@@ -149,6 +161,7 @@ package final class Transaction {
         let rungBefore = rungApart
         let cascadeBefore = cascade
         let setAsideBefore = setAside
+        let bytesLeftBefore = bytesLeft
         try connection.run(Self.savepoint)
         do {
             let value = try body()
@@ -163,6 +176,7 @@ package final class Transaction {
             hasRebasedRemoteWorkers = false
             cascade = cascade.undone(to: cascadeBefore)
             setAside = setAsideBefore
+            bytesLeft = bytesLeftBefore
             throw error
         }
     }
