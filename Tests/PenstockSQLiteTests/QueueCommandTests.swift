@@ -15,7 +15,8 @@ import Testing
     ) async throws -> Int {
         try await store.core.writer.perform { transaction in
             try Commanding.step(
-                command, on: .jobs, in: states, sequences.map(\.rawValue), limit: .max, transaction)
+                command, on: .jobs, in: states, sequences.map(\.rawValue), limit: .max, transaction
+            ).moved
         }
     }
 

@@ -61,9 +61,7 @@ enum Claiming {
         if let first = due, first <= transaction.now {
             promoted = try promote(account, in: transaction)
             due = try readDue()
-            if case .fifo = account.policy.groups, promoted.count == Limits.promotionCountMax, let next = due,
-                next <= transaction.now
-            {
+            if case .fifo = account.policy.groups, let next = due, next <= transaction.now {
                 // Among those that are not in line yet one may go before others of its group, by its number.
                 wholeBefore = try firstDueNumber(of: account.id, in: transaction)
             }
@@ -118,7 +116,8 @@ enum Claiming {
         return claim
     }
 
-    /// Makes scheduled messages that are due ready, up to ``Limits/promotionCountMax`` of them, and gives their numbers.
+    /// Makes scheduled messages that are due ready, up to ``Limits/promotionCountMax`` of them, and gives their numbers. It is one at
+    /// least, and no more once the transaction may have no more bytes written anew.
     private static func promote(_ account: QueueAccount, in transaction: Transaction) throws -> Set<Int64> {
         let connection = transaction.connection
         let due = try connection.all(
@@ -130,10 +129,12 @@ enum Claiming {
                 attempt: row.integer(2), forgiven: row.integer(3), marks: Marks(rawValue: row.integer(4)))
             return (entry: entry, due: Timestamp(microseconds: row.integer(5)))
         }
-        for (entry, due) in due {
+        var promoted: Set<Int64> = []
+        for (entry, due) in due where promoted.isEmpty || transaction.bytesLeft > 0 {
             try Line.move(entry, to: entry.outcome(.ready, due: due), in: transaction)
+            promoted.insert(entry.sequence)
         }
-        return Set(due.map(\.entry.sequence))
+        return promoted
     }
 
     /// Moves messages that are next in line from `penstock_ready` to `penstock_lease`. They are the first of each

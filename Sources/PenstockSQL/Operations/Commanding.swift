@@ -5,6 +5,14 @@ enum Commanding {
     /// Messages moved in one transaction at most.
     static let stepMax = 1000
 
+    /// What a step has come to.
+    struct Step: Sendable {
+        /// How many messages were moved.
+        var moved: Int
+        /// How many were gone through, those that come first. The others are left as the transaction may have no more bytes written anew.
+        var passed: Int
+    }
+
     /// Carries out `command` on these messages, all of them or none.
     static func perform(
         _ command: LineCommand, on sequences: [SequenceNumber], in transaction: Transaction
@@ -58,20 +66,20 @@ enum Commanding {
     /// more are passed over.
     ///
     /// - Parameter sequences: the messages, ``stepMax`` of them at most, in the order of sequence.
-    /// - Returns: how many were moved.
     static func step(
         _ command: LineCommand, on queue: QueueName, in states: Set<MessageState>, _ sequences: [Int64], limit: Int,
         _ transaction: Transaction
-    ) throws -> Int {
+    ) throws -> Step {
         let account = try transaction.account(of: queue)
         try account.refuseArriving(in: transaction)
         if command == .redrive { try account.refuseDeleting(in: transaction) }
         let states = states.intersection(command.states)
         var moved = 0
         var moves: [(LineEntry, Lifecycle.Outcome)] = []
+        var places: [Int] = []
         var asked: [LineEntry] = []
         var keys: Set<[UInt8]> = []
-        for sequence in sequences {
+        for (place, sequence) in sequences.enumerated() {
             if moved + moves.count + asked.count >= limit { break }
             guard let entry = try Line.locate(sequence, in: transaction) else {
                 if command.isCancel, try Quarantine.setAsideOrphans(sequence, in: transaction) { moved += 1 }
@@ -86,10 +94,11 @@ enum Commanding {
                 try canHaveKey(entry, outcome, &keys, in: transaction)
             else { continue }
             moves.append((entry, outcome))
+            places.append(place)
         }
         moved += try ask(asked, command, in: transaction)
-        try carryOut(command, moves, in: transaction)
-        return moved + moves.count
+        let count = try carryOut(command, moves, mayStop: true, in: transaction)
+        return Step(moved: moved + count, passed: count < moves.count ? places[count] : sequences.count)
     }
 
     /// Asks the workers that have these messages to end.
@@ -106,12 +115,18 @@ enum Commanding {
 
     /// Moves messages, one after the other. What follows from the end of a task comes before the next one, which may be among
     /// what is cancelled because of it; as it was to be moved, it is looked at again.
+    ///
+    /// - Parameter mayStop: whether it ends, behind one at least, when the transaction may have no more bytes written anew.
+    /// - Returns: how many were moved, those that come first.
+    @discardableResult
     private static func carryOut(
-        _ command: LineCommand, _ moves: [(LineEntry, Lifecycle.Outcome)], in transaction: Transaction
-    ) throws {
+        _ command: LineCommand, _ moves: [(LineEntry, Lifecycle.Outcome)], mayStop: Bool = false,
+        in transaction: Transaction
+    ) throws -> Int {
         // What becomes of one message of a group moves others of it.
         var areStale = moves.contains { $0.0.account.policy.groups != nil || $0.0.marks.contains(.group) }
-        for (entry, outcome) in moves {
+        for (index, (entry, outcome)) in moves.enumerated() {
+            if mayStop, index > 0, transaction.bytesLeft <= 0 { return index }
             // The worker learns at once that it has lost the message.
             if entry.state == .leased { transaction.ringAll(entry.account.name) }
             if !areStale {
@@ -126,6 +141,7 @@ enum Commanding {
                 try Cascade.perform(in: transaction)
             }
         }
+        return moves.count
     }
 
     /// Whether a dead letter that goes back in line can do so with its unique key: nobody holds it, and none of `keys`, which go

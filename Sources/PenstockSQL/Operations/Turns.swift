@@ -18,7 +18,8 @@ enum Turns {
     ) throws -> Int64 {
         let account = entry.account
         let connection = transaction.connection
-        let known = try turn(of: entry.sequence, account, connection)
+        let read = try connection.first(readTurnAndBytes, .integer(entry.sequence)) { ($0.integer(0), $0.integer(1)) }
+        let (known, bytes) = read ?? (0, 0)
         guard known == 0 || !isReleased(entry, outcome) else { return known }
         let lane = Lane(account: account, priority: entry.priority)
         var turn = try lane.last(connection)
@@ -28,7 +29,11 @@ enum Turns {
             turn = share.take(again: outcome.attempt > outcome.forgiven, notBefore: try lane.current(connection))
             try lane.write(share, of: key, connection)
         }
-        if turn != known { try connection.run(writeTurn, .integer(entry.sequence), .integer(turn)) }
+        if turn != known {
+            try connection.run(writeTurn, .integer(entry.sequence), .integer(turn))
+            // It lies in the row of the payload, all of which SQLite writes anew where the turn needs more room.
+            transaction.bytesLeft -= bytes
+        }
         return turn
     }
 
@@ -142,6 +147,8 @@ enum Turns {
     }
 
     private static let readTurn = Query("SELECT turn FROM penstock_log WHERE sequence = ?1")
+    private static let readTurnAndBytes = Query(
+        "SELECT turn, length(payload) FROM penstock_log WHERE sequence = ?1")
     private static let writeTurn = Query("UPDATE penstock_log SET turn = ?2 WHERE sequence = ?1")
     private static let readCurrent = Query("SELECT turn FROM penstock_fair WHERE queue_id = ?1 AND priority = ?2")
     private static let writeCurrent = Query(

@@ -28,10 +28,16 @@ extension SQLStore {
                     let found = try await found(query, thoughCancelled: moved > 0)
                     query.after = found.last
                     if found.found.isEmpty, found.last != nil { continue }
-                    let left = limit - moved
-                    moved += try await core.writer.perform(durability: .powerLoss, weight: Commanding.stepMax) {
-                        try Commanding.step(command, on: queue, in: states, found.found, limit: left, $0)
-                    }
+                    var left = found.found
+                    repeat {
+                        if left.count < found.found.count { try await core.afterStep?() }
+                        let (sequences, most) = (left, limit - moved)
+                        let step = try await core.writer.perform(durability: .powerLoss, weight: Commanding.stepMax) {
+                            try Commanding.step(command, on: queue, in: states, sequences, limit: most, $0)
+                        }
+                        moved += step.moved
+                        left.removeFirst(step.passed)
+                    } while !left.isEmpty && moved < limit
                 } while query.after != nil && moved < limit
             } catch var error as PenstockError where moved > 0 {
                 // A store that stalls would keep the caller for as long again; the next claim goes on with it.

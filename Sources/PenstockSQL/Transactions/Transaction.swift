@@ -16,7 +16,7 @@ package final class Transaction {
     var cascade = CascadeWork()
     /// That the store's queues move to another store, or have moved there; `nil`: they stay.
     package let departure: Departure?
-    /// Bytes of messages that this transaction may still remove; none where it is 0 or less. SQLite keeps each page that a transaction
+    /// Bytes of messages that this transaction may still remove or have written anew; none where it is 0 or less. SQLite keeps each page that a transaction
     /// touches in memory until the COMMIT, and nobody else can write meanwhile.
     var bytesLeft: Int64 = 32 << 20
     /// Whether what remote workers hold is on this boot's clock.
