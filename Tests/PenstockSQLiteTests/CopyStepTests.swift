@@ -20,10 +20,17 @@ import Testing
     }
 
     /// A batch is in memory, and in one transaction of the target.
-    @Test func largeMessagesComeInSeveralBatches() async throws {
+    @Test(arguments: [false, true]) func largeMessagesComeInSeveralBatches(byTheirEvents: Bool) async throws {
         let (from, into) = (try await open(source), try await open(target))
         try await from.configure(.jobs, .create(QueuePolicy(), ifAbsent: true))
-        for _ in 1...10 { try await from.put(NewMessage(payload: [UInt8](repeating: 7, count: 1 << 20))) }
+        let large = [UInt8](repeating: 7, count: 1 << 20)
+        let event = NewEvent(try EventName("e"), payload: large)
+        for _ in 1...10 {
+            let receipt = try await from.put(NewMessage(payload: byTheirEvents ? [] : large))
+            if byTheirEvents {
+                _ = try await from.emit(event, to: .message(receipt.sequence), durability: .processCrash)
+            }
+        }
         let told = Mutex<Set<Int>>([])
         let report = try await from.copy(to: into, move) { progress in
             told.withLock { _ = $0.insert(progress.messages) }

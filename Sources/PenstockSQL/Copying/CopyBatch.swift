@@ -90,6 +90,8 @@ struct CopyBatch: Sendable {
         SELECT log.sequence, length(log.payload)
             + coalesce((SELECT length(gave.result) FROM penstock_result AS gave WHERE gave.sequence = log.sequence), 0)
             + coalesce((SELECT sum(length(step.result)) FROM penstock_step AS step WHERE step.sequence = log.sequence), 0)
+            + coalesce((SELECT sum(length(event.payload)) FROM penstock_event AS event
+                WHERE event.workflow_id = 0 AND event.sequence = log.sequence), 0)
         FROM penstock_log AS log
         WHERE log.sequence > ?1 AND log.sequence <= ?2 AND \(isCopied(all: "?3"))
         ORDER BY log.sequence LIMIT ?4
