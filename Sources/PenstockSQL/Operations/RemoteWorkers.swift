@@ -15,7 +15,8 @@ enum RemoteWorkers {
     /// The largest number that the table takes.
     private static let latest = Int64.max / 2
 
-    /// The number of the row of `name`, which is made at need.
+    /// The number of the row of `name`, which is made at need. Rows of idle workers are left to the next look for lost work: to find them
+    /// is to go through all workers and all leases, and no other process can write during a claim.
     static func register(_ name: WorkerName, in transaction: Transaction) throws -> Int64 {
         if let id = try renew(name, in: transaction) { return id }
         let connection = transaction.connection
