@@ -1,4 +1,5 @@
 import Penstock
+import PenstockCore
 import PenstockTestKit
 import Testing
 
@@ -47,5 +48,28 @@ import Testing
         #expect(
             failure?.message.hasSuffix(
                 "Neither it nor a later line is enqueued. The 2 lines before it are enqueued and stay.") == true)
+    }
+
+    /// A queue that is worked slowly has room again and again, and many lines take longer together than one may wait.
+    @Test func theTimeoutIsForTheNextRoomAndNotForAllLines() async throws {
+        let time = ManualTime()
+        let memory = InMemoryStore(time: time)
+        let store = PenstockStore(memory, options: .init(time: time))
+        let queue = try await store.queue("q", policy: QueuePolicy(capacity: Capacity(1, whenFull: .wait)))
+        let batches = LineBatches(
+            queue: queue, template: NewMessage(payload: []), durability: .powerLoss, timeout: .seconds(10))
+        let lines = (1...3).map { Line(number: $0, bytes: Array("\($0)".utf8)) }
+        let enqueueing = Task { try await batches.enqueue(lines, after: EnqueueTally()) }
+        for number in 1...2 {
+            let sequence = SequenceNumber(Int64(number))
+            try await eventually {
+                try await memory.messages(MessageQuery(states: [.ready])).first?.sequence == sequence
+            }
+            try await time.waitForSleepers(count: 1)
+            time.advance(by: .seconds(number == 1 ? 6 : 5))
+            try await time.waitForSleepers(count: 1)
+            #expect(try await memory.apply(.cancel, to: .sequences([sequence])) == 1)
+        }
+        #expect(try await enqueueing.value.lines == 3)
     }
 }

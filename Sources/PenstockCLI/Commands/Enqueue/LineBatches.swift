@@ -14,6 +14,7 @@ struct LineBatches: Sendable {
     /// What each message is like, but for its payload.
     let template: NewMessage
     let durability: Durability
+    /// How long to wait while there is no room; `nil`: for ever.
     let timeout: Duration?
 
     /// Enqueues `lines`, and counts them on from `tally`, or throws ``Stopped``.
@@ -28,6 +29,10 @@ struct LineBatches: Sendable {
             let half = lines.count / 2
             tally = try await enqueue(Array(lines[..<half]), after: tally)
             return try await enqueue(Array(lines[half...]), after: tally)
+        } catch let error as PenstockError where error.code == .timedOut && !error.receipts.isEmpty {
+            // There was room meanwhile, however many lines the call was for: the next one has as long to wait for it.
+            tally.add(error.receipts)
+            return try await enqueue(Array(lines[error.receipts.count...]), after: tally)
         } catch let stopped as Stopped {
             throw stopped
         } catch {
