@@ -115,18 +115,21 @@ struct SchemaMigrator {
     ///   - pause: lets others write between two tries.
     /// - Returns: the names of the steps that were applied.
     @discardableResult
-    func migrate(to version: Int = newest, pause: () -> Void = { usleep(1_000_000) }) throws -> [String] {
+    func migrate(to version: Int = newest, pause: () -> Void = { usleep(900_000) }) throws -> [String] {
         let before = try refuseNewer()
         if before == Self.newest, try !functions.lookElsewhere { return [] }
         let deadline = ContinuousClock.now + busyMax
         while true {
             do {
                 return try migrate(from: before, to: version)
-            } catch let error as ServerError where error.state == "55P03" && .now < deadline {
+            } catch let error as ServerError where Self.isInTheWay(error) && .now < deadline {
                 pause()
             }
         }
     }
+
+    /// Whether others hold what a step needs, or wait for what this transaction holds (a deadlock).
+    private static func isInTheWay(_ error: ServerError) -> Bool { ["55P03", "40P01"].contains(error.state) }
 
     private func migrate(from before: Int, to version: Int) throws -> [String] {
         try server.run("BEGIN")
@@ -142,8 +145,13 @@ struct SchemaMigrator {
                 // Tables are changed below: a writer that has the lock may want one, and this its lock.
                 try server.run("SELECT \(ServerConnection.quoted(name: address.schema)).penstock_write_lock()")
                 // Any transaction that has looked at a table or a view, and is open, may be in the way for as long as it likes. All
-                // writers wait for this one from here on.
-                try server.run("SET LOCAL lock_timeout = '1s'")
+                // writers wait for this one from here on. An autovacuum that is in the way is ended by the server, once somebody has waited for
+                // as long as it takes to look for a deadlock.
+                try server.run(
+                    """
+                    SELECT set_config('lock_timeout', (
+                        SELECT (setting::int + 1000)::text FROM pg_settings WHERE name = 'deadlock_timeout'), true)
+                    """)
             }
             let missing = PostgresMigration.all.filter { $0.version > found && $0.version <= version }
             for step in missing {
