@@ -51,7 +51,7 @@ import Testing
     }
 
     /// A queue that is worked slowly has room again and again, and many lines take longer together than one may wait.
-    @Test func theTimeoutIsForTheNextRoomAndNotForAllLines() async throws {
+    @Test nonisolated func theTimeoutIsForTheNextRoomAndNotForAllLines() async throws {
         let time = ManualTime()
         let memory = InMemoryStore(time: time)
         let store = PenstockStore(memory, options: .init(time: time))
