@@ -19,8 +19,8 @@ extension PenstockStore {
     ///   - url: `http://HOST:PORT`, `https://HOST` behind a proxy that speaks TLS, or `unix:PATH` for a socket of this machine.
     ///   - token: what the server is shown; `nil`: what `PENSTOCK_TOKEN` of the environment says, and nothing where that says nothing.
     ///   - options: as of a file. Those of files and schemas mean nothing here.
-    /// - Throws: `PenstockError` with code `invalidInput` (no such address or token, or no server of this release there), `unreachable`
-    ///   or `forbidden`. `CancellationError` when the task is cancelled first: by that a program bounds the wait for a server that takes the
+    /// - Throws: `PenstockError` with code `invalidInput` (no such address or token), `wrongRelease` (no server of this release there),
+    ///   `unreachable` or `forbidden`. `CancellationError` when the task is cancelled first: by that a program bounds the wait for a server that takes the
     ///   connection and says nothing, which is given up after a minute, as in every call.
     public static func open(
         url: String, token: String? = nil, options: Options = Options()

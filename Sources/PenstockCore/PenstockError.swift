@@ -66,7 +66,7 @@ public struct PenstockError: Error, Sendable, CustomStringConvertible {
         /// The file's schema is older than this program reads, or older than its own where it was told not to migrate;
         /// `penstock migrate` brings it up to date.
         public static let olderSchema = Code(rawValue: "olderSchema")
-        /// The server of the store is of another release than this program, or has no stores for clients. Nothing was done.
+        /// The server of the store is of another release than this program. Nothing was done.
         public static let wrongRelease = Code(rawValue: "wrongRelease")
         /// The file was removed, renamed or replaced while it was open, by this program or by one that has left its write-ahead log; or
         /// there is another store at the server now. Close the store, move such a log away, and open the path again.

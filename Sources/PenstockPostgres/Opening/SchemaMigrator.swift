@@ -150,7 +150,7 @@ struct SchemaMigrator {
                 try server.run(
                     """
                     SELECT set_config('lock_timeout', (
-                        SELECT (setting::int + 1000)::text FROM pg_settings WHERE name = 'deadlock_timeout'), true)
+                        SELECT (least(setting::int, 4000) + 1000)::text FROM pg_settings WHERE name = 'deadlock_timeout'), true)
                     """)
             }
             let missing = PostgresMigration.all.filter { $0.version > found && $0.version <= version }

@@ -75,7 +75,7 @@ struct LostCommandTests {
 
     /// The same of a process that stays: it is given no message.
     @Test func oneThatStaysAndIsWaitedForForEverEndsTheWorker() async throws {
-        var command = Command(path: "/bin/cat", name: "cat", arguments: [])
+        var command = Command(path: "/bin/sh", name: "sh", arguments: ["-c", "trap '' TERM; exec sleep 1000"])
         command.clock = ManualClock()
         command.isUnseen = { _ in true }
         let coprocess = Coprocess(

@@ -7,8 +7,8 @@ import PenstockFormats
 /// is. Batches go in one after the other, so the lines keep their order.
 @MainActor
 struct EnqueueLines {
-    /// Each batch is flushed to the disk by itself, and the next one waits for it. Writing so many keeps the writer lock for some ten
-    /// milliseconds at most, which other processes hardly notice.
+    /// Each batch is flushed to the disk by itself, and the next one waits for it. Writing so many keeps the writer lock for some tens of
+    /// milliseconds, which other processes hardly notice.
     private static let batchCountMax = 4000
     private static let batchBytesMax = 1024 * 1024
 

@@ -19,27 +19,27 @@ struct LineBatches: Sendable {
 
     /// Enqueues `lines`, and counts them on from `tally`, or throws ``Stopped``.
     func enqueue(_ lines: [Line], after tally: EnqueueTally) async throws -> EnqueueTally {
-        var tally = tally
-        do {
-            tally.add(try await queue.enqueue(lines.map(message), durability: durability, timeout: timeout))
-            return tally
-        } catch let error as PenstockError where error.code == .queueFull && lines.count > 1 {
-            // The queue takes a batch whole or not at all. One line after the other, some would have found room: these
-            // are found by halves, down to the first that does not.
-            let half = lines.count / 2
-            tally = try await enqueue(Array(lines[..<half]), after: tally)
-            return try await enqueue(Array(lines[half...]), after: tally)
-        } catch let error as PenstockError where error.code == .timedOut && !error.receipts.isEmpty {
-            // There was room meanwhile, however many lines the call was for: the next one has as long to wait for it.
-            tally.add(error.receipts)
-            return try await enqueue(Array(lines[error.receipts.count...]), after: tally)
-        } catch let stopped as Stopped {
-            throw stopped
-        } catch {
-            let receipts = (error as? PenstockError)?.receipts ?? []
-            tally.add(receipts)
-            let numbers = lines.dropFirst(receipts.count).map(\.number)
-            throw Stopped(lines: (numbers.first ?? 0)...(numbers.last ?? 0), tally: tally, cause: error)
+        var (lines, tally) = (lines[...], tally)
+        while true {
+            do {
+                tally.add(try await queue.enqueue(lines.map(message), durability: durability, timeout: timeout))
+                return tally
+            } catch let error as PenstockError where error.code == .queueFull && lines.count > 1 {
+                // The queue takes a batch whole or not at all. One line after the other, some would have found room: these
+                // are found by halves, down to the first that does not.
+                let half = lines.count / 2
+                tally = try await enqueue(Array(lines.prefix(half)), after: tally)
+                lines = lines.dropFirst(half)
+            } catch let error as PenstockError where error.code == .timedOut && !error.receipts.isEmpty {
+                // There was room meanwhile, however many lines the call was for: the next one has as long to wait for it.
+                tally.add(error.receipts)
+                lines = lines.dropFirst(error.receipts.count)
+            } catch {
+                let receipts = (error as? PenstockError)?.receipts ?? []
+                tally.add(receipts)
+                let numbers = lines.dropFirst(receipts.count).map(\.number)
+                throw Stopped(lines: (numbers.first ?? 0)...(numbers.last ?? 0), tally: tally, cause: error)
+            }
         }
     }
 
