@@ -144,8 +144,11 @@ import Testing
         try await queue.enqueue(contentsOf: Array(1...1_500))
         // A batch, a part of the next, none, and what is offered when there is room again.
         the.calls.fail(.enqueue, at: 4, with: PenstockError(.diskFull, "No room is left."))
+        let enqueues = the.calls.calls(of: .enqueue)
+        let offeredBefore = enqueues.count
         let replay = Task { try await the.store.replay(MessageQuery(queue: queue.name), into: narrow.name) }
-        try await eventually { try await narrow.status().depths.ready == 1_200 }
+        try await enqueues.wait(for: offeredBefore + 3)
+        try await eventually { !the.calls.isUnderWay }
         try await Worker(narrow, options: .init(max: 1)) { _ in }.run()
         let error = await #expect(throws: PenstockError.self) { try await replay.value }
         #expect(error?.code == .diskFull)
