@@ -185,6 +185,27 @@ import Testing
         #expect(try scheduledCount(file) == 1)
     }
 
+    @Test func aCommandThatAsksWorkersPassesNoneOverWhereItStopped() throws {
+        let file = try RungFile(QueuePolicy(groups: .fifo(), isFair: true))
+        let ofGroup = NewMessage.text("four", group: "a")
+        try file.enqueue(ofGroup, ofGroup, .text("held", priority: 1, group: "b"), ofGroup)
+        #expect(try file.claim().message?.lease.sequence == SequenceNumber(3))
+        var sequences: [Int64] = [1, 2, 3, 4]
+        var moved: [Int] = []
+        let steps: [(Int64, Int)] = [(4, 4), (100, 2)]
+        for (bytes, limit) in steps {
+            try file.transact { transaction in
+                transaction.bytesLeft = bytes
+                let step = try Commanding.step(
+                    .requestCancel(), on: .jobs, in: [.ready, .blocked, .leased], sequences, limit: limit, transaction)
+                moved.append(step.moved)
+                sequences.removeFirst(step.passed)
+            }
+        }
+        #expect(moved == [2, 2], "The first one asks for the third message, and lets the second one in line.")
+        #expect(sequences == [])
+    }
+
     @Test func aCommandForAFairQueueOfLargeMessagesGoesInSteps() async throws {
         let harness = SQLiteHarness()
         let steps = Tally()

@@ -77,17 +77,17 @@ enum Commanding {
         var moved = 0
         var moves: [(LineEntry, Lifecycle.Outcome)] = []
         var places: [Int] = []
-        var asked: [LineEntry] = []
         var keys: Set<[UInt8]> = []
         for (place, sequence) in sequences.enumerated() {
-            if moved + moves.count + asked.count >= limit { break }
+            if moved + moves.count >= limit { break }
             guard let entry = try Line.locate(sequence, in: transaction) else {
                 if command.isCancel, try Quarantine.setAsideOrphans(sequence, in: transaction) { moved += 1 }
                 continue
             }
             guard states.contains(entry.state) else { continue }
             if command.time != nil, entry.state == .leased {
-                asked.append(entry)
+                // Asked here, as one that was asked before counts for nothing: a step that stops has asked some that the next one finds again.
+                moved += try ask([entry], command, in: transaction)
                 continue
             }
             guard let outcome = try Line.outcome(of: command.event, on: entry, in: transaction),
@@ -96,7 +96,6 @@ enum Commanding {
             moves.append((entry, outcome))
             places.append(place)
         }
-        moved += try ask(asked, command, in: transaction)
         let count = try carryOut(command, moves, mayStop: true, in: transaction)
         return Step(moved: moved + count, passed: count < moves.count ? places[count] : sequences.count)
     }
