@@ -5,10 +5,9 @@ import Testing
 @testable import PenstockSQL
 @testable import PenstockSQLite
 
-/// A transaction forgets so many bytes, or has them written anew, and no more: SQLite keeps all of it in memory until the COMMIT.
+/// A transaction forgets so many bytes, and no more: SQLite keeps all of it in memory until the COMMIT.
 @Suite(.timeLimit(.minutes(5))) struct ForgottenBytesTests {
     private static let countLog = Query("SELECT count(*) FROM penstock_log")
-    private static let countScheduled = Query("SELECT sum(scheduled) FROM penstock_depth")
     private static let countReady = Query("SELECT sum(ready) FROM penstock_depth")
 
     private let four = NewMessage.text("four")
@@ -128,96 +127,6 @@ import Testing
             left.append(try kept(file))
         }
         #expect(left == [[6, 6], [5, 5], [2, 2], [2, 2]])
-    }
-
-    // MARK: Turns, which lie beside the payloads
-
-    /// A fair queue with five messages of four bytes, which are due in a second.
-    private func fileWithDue() throws -> RungFile {
-        let file = try RungFile(QueuePolicy(isFair: true))
-        let later = (1...5).map { _ in NewMessage.text("four", due: .after(.seconds(1)), group: "a") }
-        try file.transact { _ = try Enqueue.perform(later, to: .jobs, durability: .processCrash, in: $0) }
-        return file
-    }
-
-    private func scheduledCount(_ file: RungFile) throws -> Int64? {
-        var count: Int64?
-        try file.transact { count = try $0.connection.integer(Self.countScheduled) }
-        return count
-    }
-
-    @Test func aClaimFromAFairQueuePutsSoManyInLine() throws {
-        let file = try fileWithDue()
-        file.time.advance(by: .seconds(1))
-        let worker = WorkerIdentity(file.locks, name: "other", time: file.time)
-        let request = ClaimRequest(queue: .jobs, limit: 1, lease: .seconds(30))
-        var left: [Int64?] = []
-        var goOn: [Bool] = []
-        for bytes: Int64 in [8, 0, 100] {
-            try file.transact { transaction in
-                transaction.bytesLeft = bytes
-                let claim = try Claiming.perform(request, limit: 1, worker: worker, in: transaction)
-                #expect(claim.messages.count == 1)
-                goOn.append(claim.nextDue != nil)
-            }
-            left.append(try scheduledCount(file))
-        }
-        #expect(left == [3, 2, 0])
-        #expect(goOn == [true, true, false], "The next claim goes on at once.")
-    }
-
-    @Test func aCommandForAFairQueueTellsWhereItStopped() throws {
-        let file = try fileWithDue()
-        var sequences: [Int64] = [1, 2, 3, 4, 5]
-        var moved: [Int] = []
-        let steps: [(Int64, Int)] = [(8, 10), (0, 10), (100, 1), (100, 10)]
-        for (bytes, limit) in steps {
-            try file.transact { transaction in
-                transaction.bytesLeft = bytes
-                let step = try Commanding.step(
-                    .redrive, on: .jobs, in: [.scheduled], sequences, limit: limit, transaction)
-                moved.append(step.moved)
-                sequences.removeFirst(step.passed)
-            }
-        }
-        #expect(moved == [2, 1, 1, 0])
-        #expect(sequences == [], "The limit of the third one was its last message.")
-        #expect(try scheduledCount(file) == 1)
-    }
-
-    @Test func aCommandThatAsksWorkersPassesNoneOverWhereItStopped() throws {
-        let file = try RungFile(QueuePolicy(groups: .fifo(), isFair: true))
-        let ofGroup = NewMessage.text("four", group: "a")
-        try file.enqueue(ofGroup, ofGroup, .text("held", priority: 1, group: "b"), ofGroup)
-        #expect(try file.claim().message?.lease.sequence == SequenceNumber(3))
-        var sequences: [Int64] = [1, 2, 3, 4]
-        var moved: [Int] = []
-        let steps: [(Int64, Int)] = [(4, 4), (100, 2)]
-        for (bytes, limit) in steps {
-            try file.transact { transaction in
-                transaction.bytesLeft = bytes
-                let step = try Commanding.step(
-                    .requestCancel(), on: .jobs, in: [.ready, .blocked, .leased], sequences, limit: limit, transaction)
-                moved.append(step.moved)
-                sequences.removeFirst(step.passed)
-            }
-        }
-        #expect(moved == [2, 2], "The first one asks for the third message, and lets the second one in line.")
-        #expect(sequences == [])
-    }
-
-    @Test func aCommandForAFairQueueOfLargeMessagesGoesInSteps() async throws {
-        let harness = SQLiteHarness()
-        let steps = Tally()
-        let store = try await harness.openWithJobs(QueuePolicy(isFair: true), afterStep: { steps.add() })
-        let payload = [UInt8](repeating: 7, count: Limits.payloadBytesMax)
-        for _ in 1...3 {
-            try await store.put(NewMessage(payload: payload, due: .after(.seconds(3600))))
-        }
-        #expect(try await store.apply(.redrive, to: .queue(.jobs, states: [.scheduled])) == 3)
-        #expect(steps.count == 1, "There is one between two steps.")
-        #expect(try await store.depths().ready == 3)
-        try await store.close()
     }
 
     // MARK: Large messages

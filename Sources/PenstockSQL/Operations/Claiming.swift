@@ -116,8 +116,8 @@ enum Claiming {
         return claim
     }
 
-    /// Makes scheduled messages that are due ready, up to ``Limits/promotionCountMax`` of them, and gives their numbers. It is one at
-    /// least, and no more once the transaction may have no more bytes written anew.
+    /// Makes scheduled messages that are due ready, up to ``Limits/promotionCountMax`` of them, and gives their numbers. It ends behind one
+    /// with which it has used up the bytes that the transaction may have written anew.
     private static func promote(_ account: QueueAccount, in transaction: Transaction) throws -> Set<Int64> {
         let connection = transaction.connection
         let due = try connection.all(
@@ -130,7 +130,9 @@ enum Claiming {
             return (entry: entry, due: Timestamp(microseconds: row.integer(5)))
         }
         var promoted: Set<Int64> = []
-        for (entry, due) in due where promoted.isEmpty || transaction.bytesLeft > 0 {
+        let bytesBefore = transaction.bytesLeft
+        for (entry, due) in due {
+            if transaction.isUsedUp(since: bytesBefore) { break }
             try Line.move(entry, to: entry.outcome(.ready, due: due), in: transaction)
             promoted.insert(entry.sequence)
         }

@@ -115,7 +115,7 @@ enum Commanding {
     /// Moves messages, one after the other. What follows from the end of a task comes before the next one, which may be among
     /// what is cancelled because of it; as it was to be moved, it is looked at again.
     ///
-    /// - Parameter mayStop: whether it ends, behind one at least, when the transaction may have no more bytes written anew.
+    /// - Parameter mayStop: whether it ends behind a message with which it has used up the bytes that the transaction may have written anew.
     /// - Returns: how many were moved, those that come first.
     @discardableResult
     private static func carryOut(
@@ -124,8 +124,9 @@ enum Commanding {
     ) throws -> Int {
         // What becomes of one message of a group moves others of it.
         var areStale = moves.contains { $0.0.account.policy.groups != nil || $0.0.marks.contains(.group) }
+        let bytesBefore = transaction.bytesLeft
         for (index, (entry, outcome)) in moves.enumerated() {
-            if mayStop, index > 0, transaction.bytesLeft <= 0 { return index }
+            if mayStop, transaction.isUsedUp(since: bytesBefore) { return index }
             // The worker learns at once that it has lost the message.
             if entry.state == .leased { transaction.ringAll(entry.account.name) }
             if !areStale {

@@ -16,8 +16,8 @@ package final class Transaction {
     var cascade = CascadeWork()
     /// That the store's queues move to another store, or have moved there; `nil`: they stay.
     package let departure: Departure?
-    /// Bytes of messages that this transaction may still remove or have written anew; none where it is 0 or less. SQLite keeps each page that a transaction
-    /// touches in memory until the COMMIT, and nobody else can write meanwhile.
+    /// Bytes of messages that this transaction may still remove or have written anew; none where it is 0 or less. SQLite keeps each
+    /// page that a transaction touches in memory until the COMMIT, and nobody else can write meanwhile.
     var bytesLeft: Int64 = 32 << 20
     /// Whether what remote workers hold is on this boot's clock.
     var hasRebasedRemoteWorkers = false
@@ -145,6 +145,10 @@ package final class Transaction {
         bytesLeft -= bytes
         return true
     }
+
+    /// Whether a call that had `before` bytes left has had some written anew, and none are left. A call that ends then has moved one
+    /// message at least, and one that has none written anew goes on, however many the others of its transaction have used.
+    func isUsedUp(since before: Int64) -> Bool { bytesLeft <= 0 && bytesLeft < before }
 
     /// Notes a row that was set aside.
     func noteSetAside(_ row: SetAsideRow) { setAside.append(row) }

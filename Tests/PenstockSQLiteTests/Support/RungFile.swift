@@ -56,12 +56,15 @@ final class RungFile {
     /// - Returns: what it got, and what that rings for.
     @discardableResult
     func claim(from queue: QueueName = .jobs) throws -> (message: ClaimedMessage?, rung: [QueueName: Ring]) {
-        let request = ClaimRequest(queue: queue, limit: 1, lease: .seconds(30))
         var message: ClaimedMessage?
-        let rung = try transact { transaction in
-            message = try Claiming.perform(request, limit: 1, worker: worker, in: transaction).messages.first
-        }
+        let rung = try transact { message = try claim(1, from: queue, in: $0).messages.first }
         return (message, rung)
+    }
+
+    /// The claim of a worker, in a transaction that may have others.
+    func claim(_ limit: Int, from queue: QueueName = .jobs, in transaction: Transaction) throws -> Claim {
+        let request = ClaimRequest(queue: queue, limit: limit, lease: .seconds(30))
+        return try Claiming.perform(request, limit: limit, worker: worker, in: transaction)
     }
 
     /// Has a worker claim one message, and say what became of it.

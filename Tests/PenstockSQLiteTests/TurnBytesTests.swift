@@ -1,0 +1,142 @@
+import PenstockCore
+import PenstockTestKit
+import Testing
+
+@testable import PenstockSQL
+@testable import PenstockSQLite
+
+/// The turn of a message in a fair queue lies beside its payload. A transaction has so many bytes written anew for turns, and no more: SQLite
+/// keeps all of it in memory until the COMMIT.
+@Suite(.timeLimit(.minutes(5))) struct TurnBytesTests {
+    private static let countScheduled = Query("SELECT sum(scheduled) FROM penstock_depth")
+
+    private let four = NewMessage.text("four")
+
+    /// One claim, in a transaction that may have so many bytes written anew.
+    private func claim(_ file: RungFile, bytes: Int64) throws -> Claim {
+        var claim = Claim(messages: [], nextDue: nil)
+        try file.transact { transaction in
+            transaction.bytesLeft = bytes
+            claim = try file.claim(1, in: transaction)
+        }
+        return claim
+    }
+
+    /// A fair queue with five messages of four bytes, which are due in a second.
+    private func fileWithDue() throws -> RungFile {
+        let file = try RungFile(QueuePolicy(isFair: true))
+        let later = (1...5).map { _ in NewMessage.text("four", due: .after(.seconds(1)), group: "a") }
+        try file.transact { _ = try Enqueue.perform(later, to: .jobs, durability: .processCrash, in: $0) }
+        return file
+    }
+
+    private func scheduledCount(_ file: RungFile) throws -> Int64? {
+        var count: Int64?
+        try file.transact { count = try $0.connection.integer(Self.countScheduled) }
+        return count
+    }
+
+    @Test func aClaimFromAFairQueuePutsSoManyInLine() throws {
+        let file = try fileWithDue()
+        file.time.advance(by: .seconds(1))
+        var left: [Int64?] = []
+        var goOn: [Bool] = []
+        for bytes: Int64 in [8, 0, 100] {
+            let claim = try claim(file, bytes: bytes)
+            #expect(claim.messages.count == 1)
+            goOn.append(claim.nextDue != nil)
+            left.append(try scheduledCount(file))
+        }
+        #expect(left == [3, 2, 0])
+        #expect(goOn == [true, true, false], "The next claim goes on at once.")
+    }
+
+    /// Of two of a group that are due the one that was accepted first may not be in line yet.
+    @Test func aClaimGivesNoneThatComesBehindOneThatIsDue() throws {
+        let file = try RungFile(QueuePolicy(groups: .fifo(), isFair: true))
+        for seconds in [2, 1] {
+            try file.enqueue(.text("four", due: .after(.seconds(seconds)), group: "a"))
+        }
+        file.time.advance(by: .seconds(2))
+        let first = try claim(file, bytes: 1)
+        #expect(first.messages.isEmpty && first.isWithheld)
+        #expect(first.nextDue == file.time.now)
+        #expect(try claim(file, bytes: 1).messages.map(\.lease.sequence) == [SequenceNumber(1)])
+    }
+
+    /// What other calls of its transaction forget, or have written anew, holds up no call that has nothing written anew.
+    @Test func aPruningHoldsUpNoOtherOfItsTransaction() throws {
+        let file = try RungFile()
+        let later = NewMessage.text("four", due: .after(.seconds(1)))
+        try file.enqueue(four, four, four, later, later, later)
+        try file.transact { transaction in
+            _ = try Appending.perform(
+                [four, four], to: .mail, unless: nil, durability: .processCrash, in: transaction)
+        }
+        file.time.advance(by: .seconds(1))
+        try file.transact { transaction in
+            transaction.bytesLeft = 1
+            let request = PruneRequest(retention: Retention(age: .zero))
+            let step = try Pruning.perform(request, of: [.mail], besides: [:], from: nil, in: transaction)
+            #expect(step.pruned == Pruned(messages: 1, hasMore: true))
+            let cancelled = try Commanding.step(.cancel, on: .jobs, in: [.ready], [1, 2, 3], limit: 10, transaction)
+            #expect(cancelled.moved == 3)
+            #expect(cancelled.passed == 3)
+            #expect(try file.claim(10, in: transaction).messages.count == 3, "All that are due came into line.")
+        }
+    }
+
+    @Test func aCommandForAFairQueueTellsWhereItStopped() throws {
+        let file = try fileWithDue()
+        var sequences: [Int64] = [1, 2, 3, 4, 5]
+        var moved: [Int] = []
+        let steps: [(Int64, Int)] = [(8, 10), (0, 10), (100, 1), (100, 10)]
+        for (bytes, limit) in steps {
+            try file.transact { transaction in
+                transaction.bytesLeft = bytes
+                let step = try Commanding.step(
+                    .redrive, on: .jobs, in: [.scheduled], sequences, limit: limit, transaction)
+                moved.append(step.moved)
+                sequences.removeFirst(step.passed)
+            }
+        }
+        #expect(moved == [2, 1, 1, 0])
+        #expect(sequences == [], "The limit of the third one was its last message.")
+        #expect(try scheduledCount(file) == 1)
+    }
+
+    @Test func aCommandThatAsksWorkersPassesNoneOverWhereItStopped() throws {
+        let file = try RungFile(QueuePolicy(groups: .fifo(), isFair: true))
+        let ofGroup = NewMessage.text("four", group: "a")
+        try file.enqueue(ofGroup, ofGroup, .text("held", priority: 1, group: "b"), ofGroup)
+        #expect(try file.claim().message?.lease.sequence == SequenceNumber(3))
+        var sequences: [Int64] = [1, 2, 3, 4]
+        var moved: [Int] = []
+        let steps: [(Int64, Int)] = [(4, 4), (100, 2)]
+        for (bytes, limit) in steps {
+            try file.transact { transaction in
+                transaction.bytesLeft = bytes
+                let step = try Commanding.step(
+                    .requestCancel(), on: .jobs, in: [.ready, .blocked, .leased], sequences, limit: limit, transaction)
+                moved.append(step.moved)
+                sequences.removeFirst(step.passed)
+            }
+        }
+        #expect(moved == [2, 2], "The first one asks for the third message, and lets the second one in line.")
+        #expect(sequences == [])
+    }
+
+    @Test func aCommandForAFairQueueOfLargeMessagesGoesInSteps() async throws {
+        let harness = SQLiteHarness()
+        let steps = Tally()
+        let store = try await harness.openWithJobs(QueuePolicy(isFair: true), afterStep: { steps.add() })
+        let payload = [UInt8](repeating: 7, count: Limits.payloadBytesMax)
+        for _ in 1...3 {
+            try await store.put(NewMessage(payload: payload, due: .after(.seconds(3600))))
+        }
+        #expect(try await store.apply(.redrive, to: .queue(.jobs, states: [.scheduled])) == 3)
+        #expect(steps.count == 1, "There is one between two steps.")
+        #expect(try await store.depths().ready == 3)
+        try await store.close()
+    }
+}
