@@ -31,8 +31,9 @@ enum Turns {
         }
         if turn != known {
             try connection.run(writeTurn, .integer(entry.sequence), .integer(turn))
-            // It lies in the row of the payload, all of which SQLite writes anew where the turn needs more room.
-            transaction.bytesLeft -= bytes
+            // It lies in the row of the payload, all of which SQLite writes anew where the turn needs more room. A server has a large payload
+            // elsewhere, and leaves it there.
+            if !connection.isServer { transaction.bytesLeft -= bytes }
         }
         return turn
     }
