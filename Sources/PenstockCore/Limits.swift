@@ -111,7 +111,7 @@ public enum Limits {
     public static let eventCountMax = 1000
     /// Dependencies that one transaction settles at most. Those of a task with more are settled in steps.
     public static let cascadeCountMax = 1000
-    /// Messages that one claim moves from scheduled to ready at most.
+    /// Messages that one claim moves from scheduled to ready at most. Of large ones in a fair queue it may be fewer.
     public static let promotionCountMax = 1000
     /// Values that a durable stream has taken from its source and not stored yet. It takes no more meanwhile.
     public static let stagedCountMax = 1024

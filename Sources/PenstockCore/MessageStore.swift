@@ -23,8 +23,8 @@ public protocol MessageStore: Sendable {
     ///
     /// Never gives a scheduled message early, one of a queue that is paused or being deleted, one that another holds, or one that has
     /// expired. First ends what has expired: of more than ``Limits/expiryCountMax`` messages those that did so first, and it gives
-    /// none then; the next claim goes on. Then makes ready what is due, ``Limits/promotionCountMax`` messages at most: those that have
-    /// been due longest. When more are due in a queue whose groups are in order, it gives only messages with numbers below all of theirs.
+    /// none then; the next claim goes on. Then makes ready what is due, ``Limits/promotionCountMax`` messages at most, fewer large ones of a
+    /// fair queue: those due longest. When more are due in a queue whose groups are in order, it gives only messages with numbers below all theirs.
     ///
     /// - Throws: `unknownQueue`; `invalidInput`.
     func claim(_ request: ClaimRequest) async throws -> Claim
@@ -63,8 +63,8 @@ public protocol MessageStore: Sendable {
     func reclaim() async throws -> Reclaimed
 
     /// Accepts messages into the log and no further: each is `done` as it is accepted, and nobody claims it. For logs that are read
-    /// and not worked. The queue's capacity does not matter, as nothing waits. Its retention's count holds at once: what the log
-    /// has beyond it is forgotten with the call, at least as much as came.
+    /// and not worked. The queue's capacity does not matter, as nothing waits. Its retention's count holds at once: what the log has beyond
+    /// it goes with the call, as many messages as came at least; of large ones some 32 MiB and as many bytes as came, and the rest later.
     ///
     /// - Parameters:
     ///   - messages: what is appended, in this order.
