@@ -9,6 +9,7 @@ import Testing
 /// keeps all of it in memory until the COMMIT.
 @Suite(.timeLimit(.minutes(5))) struct TurnBytesTests {
     private static let countScheduled = Query("SELECT sum(scheduled) FROM penstock_depth")
+    private static let countBlocked = Query("SELECT sum(blocked) FROM penstock_depth")
 
     private let four = NewMessage.text("four")
 
@@ -30,9 +31,9 @@ import Testing
         return file
     }
 
-    private func scheduledCount(_ file: RungFile) throws -> Int64? {
+    private func count(_ query: Query, in file: RungFile) throws -> Int64? {
         var count: Int64?
-        try file.transact { count = try $0.connection.integer(Self.countScheduled) }
+        try file.transact { count = try $0.connection.integer(query) }
         return count
     }
 
@@ -45,7 +46,7 @@ import Testing
             let claim = try claim(file, bytes: bytes)
             #expect(claim.messages.count == 1)
             goOn.append(claim.nextDue != nil)
-            left.append(try scheduledCount(file))
+            left.append(try count(Self.countScheduled, in: file))
         }
         #expect(left == [3, 2, 0])
         #expect(goOn == [true, true, false], "The next claim goes on at once.")
@@ -86,6 +87,50 @@ import Testing
         }
     }
 
+    // MARK: Groups
+
+    @Test(arguments: [nil, GroupPolicy.limit(5)])
+    func aStepAfterAChangeOfGroupsPutsSoManyInLine(_ groups: GroupPolicy?) throws {
+        let file = try RungFile(QueuePolicy(groups: .limit(1), isFair: true))
+        let ofGroup = NewMessage.text("four", group: "a")
+        try file.enqueue(ofGroup, ofGroup, ofGroup, ofGroup, ofGroup)
+        try file.configure(.set(QueuePolicy(groups: groups, isFair: true)))
+        var left: [Int64?] = []
+        var areSettled: [Bool] = []
+        for bytes: Int64 in [8, 0, 100] {
+            try file.transact { transaction in
+                transaction.bytesLeft = bytes
+                areSettled.append(try Groups.settle(try transaction.account(of: .jobs), in: transaction))
+            }
+            left.append(try count(Self.countBlocked, in: file))
+        }
+        #expect(left == [2, 1, 0])
+        #expect(areSettled == [false, false, true])
+    }
+
+    @Test func aClaimOfGroupsWhoseTimeHasComePutsSoManyInLine() throws {
+        let rate = Rate(1, per: .seconds(60))
+        let file = try RungFile(QueuePolicy(groups: .limit(1), isFair: true, ratePerKey: rate))
+        for _ in 1...2 {
+            for group in 1...5 { try file.enqueue(.text("four", group: "\(group)")) }
+        }
+        for _ in 1...5 { _ = try file.work(.done) }
+        #expect(try file.claim().message == nil)
+        file.time.advance(by: .seconds(60))
+        var left: [Int64?] = []
+        var goOn: [Bool] = []
+        for bytes: Int64 in [8, 0, 100] {
+            let claim = try claim(file, bytes: bytes)
+            #expect(claim.messages.count == 1)
+            goOn.append(claim.isWithheld && claim.nextDue == file.time.now)
+            left.append(try count(Self.countBlocked, in: file))
+        }
+        #expect(left == [3, 2, 0])
+        #expect(goOn == [true, true, false])
+    }
+
+    // MARK: Commands
+
     @Test func aCommandForAFairQueueTellsWhereItStopped() throws {
         let file = try fileWithDue()
         var sequences: [Int64] = [1, 2, 3, 4, 5]
@@ -102,7 +147,7 @@ import Testing
         }
         #expect(moved == [2, 1, 1, 0])
         #expect(sequences == [], "The limit of the third one was its last message.")
-        #expect(try scheduledCount(file) == 1)
+        #expect(try count(Self.countScheduled, in: file) == 1)
     }
 
     @Test func aCommandThatAsksWorkersPassesNoneOverWhereItStopped() throws {

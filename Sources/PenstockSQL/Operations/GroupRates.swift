@@ -121,7 +121,7 @@ enum GroupRates {
             let group = Group(account: account, key: key)
             left -= 1
             try reopen(group, in: transaction)
-            while left > 0, try Groups.permitNext(of: group, in: transaction) { left -= 1 }
+            try Groups.permitNext(of: group, &left, in: transaction)
             if left <= 0 { try Groups.note(group, connection) }
         }
         try connection.run(

@@ -141,6 +141,15 @@ enum Groups {
         return true
     }
 
+    /// Gives permits that are free to the messages that are next, up to `left` of them. None is left behind one with which it has used
+    /// up the bytes that the transaction may have written anew.
+    static func permitNext(of group: Group, _ left: inout Int, in transaction: Transaction) throws {
+        let bytesBefore = transaction.bytesLeft
+        while left > 0, try permitNext(of: group, in: transaction) {
+            left = transaction.isUsedUp(since: bytesBefore) ? 0 : left - 1
+        }
+    }
+
     /// Takes the permits of dead letters that are about to be forgotten, and that hold their groups.
     ///
     /// - Returns: those groups.
@@ -214,7 +223,7 @@ enum Groups {
         try GroupRates.reopen(group, in: transaction)
         if group.policy == nil {
             try Permits.takeAll(of: group, connection)
-            while left > 0, try permitNext(of: group, in: transaction) { left -= 1 }
+            try permitNext(of: group, &left, in: transaction)
             return left > 0
         }
         // A group that has many permits has them from when its queue had no groups. What is ready of it is blocked first, from the end of
@@ -241,7 +250,7 @@ enum Groups {
         let early = try GroupRates.tooEarly(group, limit: left, in: transaction)
         let late = try Permits.tooMany(of: group, among: given, limit: left, connection)
         try blockReady(early + late, group, &left, in: transaction)
-        while left > 0, try permitNext(of: group, in: transaction) { left -= 1 }
+        try permitNext(of: group, &left, in: transaction)
         guard left > 0 else { return false }
         // One that goes before it may be blocked, as the group was not in order before.
         if group.isInOrder, try !Permits.isPaused(group, connection),
