@@ -92,6 +92,24 @@ import Testing
         #expect(try kept(file) == [0, 0])
     }
 
+    /// The events of a workflow go with its last task, and count with it.
+    @Test func eventsOfWorkflowsCount() throws {
+        let file = try RungFile()
+        let event = NewEvent(try EventName("e"), payload: [UInt8](repeating: 7, count: 1000))
+        for name in ["x", "y"] {
+            let flow = WorkflowName(stored: name)
+            let tasks = ["a", "b"].map { NewTask(TaskName(stored: $0), queue: .jobs, message: four) }
+            try file.transact { transaction in
+                _ = try Workflows.start(NewWorkflow(flow, tasks: tasks), durability: .processCrash, in: transaction)
+                _ = try Events.emit(event, to: .workflow(flow), durability: .processCrash, in: transaction)
+            }
+        }
+        for _ in 1...4 { _ = try file.work(.done) }
+        #expect(try prune(file, bytes: 12) == Pruned(messages: 2, hasMore: true), "The second one has too many.")
+        #expect(try prune(file, bytes: 12) == Pruned(messages: 2))
+        #expect(try kept(file) == [0, 0])
+    }
+
     @Test func aDeletionGoesOnWhereAStepHadTooMany() throws {
         let file = try RungFile()
         try file.enqueue(four, four, four, four, four)

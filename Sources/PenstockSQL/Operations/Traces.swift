@@ -10,13 +10,13 @@ struct Traces {
     /// Looks which of the tables have rows, so that nothing is asked of the others: one statement for all of them.
     init(_ connection: Connection) throws {
         let found = try connection.first(Self.any) { row in
-            (0...Self.tables.count).map { row.integer($0) != 0 }
+            (0...Self.tables.count + 1).map { row.integer($0) != 0 }
         }
         let hasRows = found ?? []
         hasTasks = hasRows.first ?? false
         let tables = zip(Self.tables, hasRows.dropFirst()).filter(\.1).map(\.0)
         others = tables.map(\.delete)
-        sizes = tables.compactMap(\.size)
+        sizes = tables.compactMap(\.size) + (hasRows.last == true ? [Self.workflowEventBytes] : [])
     }
 
     /// How many bytes the payload of each message of a set has. An engine knows the length of a value without reading it.
@@ -25,7 +25,8 @@ struct Traces {
         return Dictionary(rows) { first, _ in first }
     }
 
-    /// Adds how many bytes the results, steps and events of each message of a set have. Most files have none, and are asked nothing.
+    /// Adds how many bytes the results, steps and events of each message of a set have, and the events of its workflow, which may go with
+    /// it. Most files have none, and are asked nothing.
     func addOthers(of set: MessageSet, to bytes: inout [Int64: Int64], _ connection: Connection) throws {
         for query in sizes {
             for (sequence, count) in try connection.all(query, on: set, read: { ($0.integer(0), $0.integer(1)) }) {
@@ -89,10 +90,22 @@ struct Traces {
     private static let selectPayloadBytes = MessageSetQuery {
         "SELECT sequence, length(payload) FROM penstock_log WHERE sequence \($0)"
     }
-    /// Whether there are tasks, and then for each table whether it has such rows.
+    /// Of the tasks that a workflow has left the last one is asked for its events: it is among those with which they go.
+    private static let workflowEventBytes = MessageSetQuery { isOfSet in
+        """
+        SELECT task.sequence, sum(length(event.payload)) FROM penstock_task AS task
+        CROSS JOIN penstock_event AS event ON event.workflow_id = task.workflow_id AND event.sequence = 0
+        WHERE task.sequence \(isOfSet) AND NOT EXISTS (
+            SELECT 1 FROM penstock_task AS later INDEXED BY penstock_task_workflow
+            WHERE later.workflow_id = task.workflow_id AND later.sequence > task.sequence)
+        GROUP BY task.sequence
+        """
+    }
+    /// Whether there are tasks, for each table whether it has such rows, and whether workflows have events.
     private static let any = Query(
         "SELECT EXISTS (SELECT 1 FROM penstock_task WHERE sequence > 0)"
-            + tables.map { ", EXISTS (SELECT 1 FROM penstock_\($0.name) WHERE \($0.rows))" }.joined())
+            + tables.map { ", EXISTS (SELECT 1 FROM penstock_\($0.name) WHERE \($0.rows))" }.joined()
+            + ", EXISTS (SELECT 1 FROM penstock_event WHERE workflow_id > 0)")
     private static let selectWorkflows = MessageSetQuery {
         "SELECT workflow_id FROM penstock_task WHERE sequence \($0)"
     }
