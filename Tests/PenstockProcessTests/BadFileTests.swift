@@ -243,7 +243,7 @@ extension Faults {
                         ).lines
                     }
                     try await site.succeed(["queue", "create", "q", "--db", disk.file])
-                    try disk.fill(leaving: 3_000_000)
+                    try disk.fill(leaving: 2_000_000)
                     // So short that a batch ends by its number of lines.
                     let line = String(repeating: "x", count: 200) + "\n"
                     let input = Array(String(repeating: line, count: 20_000).utf8)
