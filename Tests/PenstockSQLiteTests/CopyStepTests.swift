@@ -20,14 +20,22 @@ import Testing
     }
 
     /// A batch is in memory, and in one transaction of the target.
-    @Test(arguments: [false, true]) func largeMessagesComeInSeveralBatches(byTheirEvents: Bool) async throws {
+    @Test(arguments: ["payload", "event", "workflow"])
+    func largeMessagesComeInSeveralBatches(_ large: String) async throws {
         let (from, into) = (try await open(source), try await open(target))
         try await from.configure(.jobs, .create(QueuePolicy(), ifAbsent: true))
-        let large = [UInt8](repeating: 7, count: 1 << 20)
-        let event = NewEvent(try EventName("e"), payload: large)
-        for _ in 1...10 {
-            let receipt = try await from.put(NewMessage(payload: byTheirEvents ? [] : large))
-            if byTheirEvents {
+        let much = [UInt8](repeating: 7, count: 1 << 20)
+        let event = NewEvent(try EventName("e"), payload: much)
+        for number in 1...10 {
+            if large == "workflow" {
+                let flow = WorkflowName(stored: "\(number)")
+                let task = NewTask(TaskName(stored: "t"), queue: .jobs, message: NewMessage(payload: []))
+                _ = try await from.start(NewWorkflow(flow, tasks: [task]), durability: .processCrash)
+                _ = try await from.emit(event, to: .workflow(flow), durability: .processCrash)
+                continue
+            }
+            let receipt = try await from.put(NewMessage(payload: large == "event" ? [] : much))
+            if large == "event" {
                 _ = try await from.emit(event, to: .message(receipt.sequence), durability: .processCrash)
             }
         }
@@ -38,6 +46,27 @@ import Testing
         #expect(report.total == 10)
         #expect(told.withLock { $0 } == [4, 8, 10])
         for store in [from, into] { try await store.close() }
+    }
+
+    /// With the first of its tasks, and not with each batch in which there are some.
+    @Test func eventsOfAWorkflowComeOnce() throws {
+        let file = try RungFile()
+        let tasks = (1...501).map { NewTask(TaskName(stored: "\($0)"), queue: .jobs, message: .text("x")) }
+        let event = NewEvent(try EventName("e"), payload: [7])
+        try file.transact { transaction in
+            _ = try Workflows.start(NewWorkflow(.flow, tasks: tasks), durability: .processCrash, in: transaction)
+            _ = try Events.emit(event, to: .workflow(.flow), durability: .processCrash, in: transaction)
+        }
+        var batches: [CopyBatch] = []
+        try file.transact { transaction in
+            var place = CopyBatch.Place()
+            while let batch = try CopyBatch.read(from: place, withLog: false, transaction.connection) {
+                batches.append(batch)
+                place = batch.upTo
+            }
+        }
+        #expect(batches.map(\.messages).filter { $0 > 0 } == [500, 1])
+        #expect(batches.flatMap(\.parts).filter { $0.table.name == "event" }.map(\.rows.count) == [1])
     }
 
     @Test func aCopyThatGoesOnTellsOfAllThatHasCome() async throws {

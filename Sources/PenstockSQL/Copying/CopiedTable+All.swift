@@ -99,8 +99,10 @@ extension CopiedTable {
             ["id": .sequence, "name": .text, "started_at": .integer, "cancelled_at": .integer]),
         CopiedTable(
             "event",
-            of:
-                "\(ofTask) CROSS JOIN penstock_event AS found ON found.workflow_id = task.workflow_id AND found.sequence = 0",
+            of: """
+                \(ofTask) CROSS JOIN penstock_event AS found ON found.workflow_id = task.workflow_id AND found.sequence = 0
+                WHERE \(isFirstTask)
+                """,
             isShared: true, event),
     ]
 
@@ -108,6 +110,12 @@ extension CopiedTable {
         "workflow_id": .sequenceOrNone, "sequence": .sequenceOrNone, "name": .text, "payload": .bytes,
         "emitted_at": .integer,
     ]
+    /// Whether a task is the first one that its workflow has left: with that the events of the workflow come, once.
+    static let isFirstTask = """
+        NOT EXISTS (SELECT 1 FROM penstock_task AS earlier INDEXED BY penstock_task_workflow
+            CROSS JOIN penstock_log AS other ON other.sequence = earlier.sequence
+            WHERE earlier.workflow_id = task.workflow_id AND earlier.sequence > 0 AND earlier.sequence < task.sequence)
+        """
     private static let ofTask = "CROSS JOIN penstock_task AS task ON task.sequence = log.sequence"
 
     private static func ofMessage(_ name: String) -> String {

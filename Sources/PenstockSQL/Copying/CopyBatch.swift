@@ -92,6 +92,9 @@ struct CopyBatch: Sendable {
             + coalesce((SELECT sum(length(step.result)) FROM penstock_step AS step WHERE step.sequence = log.sequence), 0)
             + coalesce((SELECT sum(length(event.payload)) FROM penstock_event AS event
                 WHERE event.workflow_id = 0 AND event.sequence = log.sequence), 0)
+            + coalesce((SELECT sum(length(event.payload)) FROM penstock_task AS task
+                CROSS JOIN penstock_event AS event ON event.workflow_id = task.workflow_id AND event.sequence = 0
+                WHERE task.sequence = log.sequence AND \(CopiedTable.isFirstTask)), 0)
         FROM penstock_log AS log
         WHERE log.sequence > ?1 AND log.sequence <= ?2 AND \(isCopied(all: "?3"))
         ORDER BY log.sequence LIMIT ?4
