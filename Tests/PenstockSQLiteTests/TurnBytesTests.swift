@@ -110,7 +110,7 @@ import Testing
 
     @Test func aClaimOfGroupsWhoseTimeHasComePutsSoManyInLine() throws {
         let rate = Rate(1, per: .seconds(60))
-        let file = try RungFile(QueuePolicy(groups: .limit(1), isFair: true, ratePerKey: rate))
+        let file = try RungFile(QueuePolicy(groups: .limit(1), ratePerKey: rate, isFair: true))
         for _ in 1...2 {
             for group in 1...5 { try file.enqueue(.text("four", group: "\(group)")) }
         }
