@@ -134,7 +134,7 @@ package struct ServerCommand: AsyncParsableCommand {
             case .port: "http://\(address)/"
             case .unix: address.description
             }
-        // Nobody may be listening there, or whoever does may read nothing for now, and the server works all the same.
+        // The program that listens there may be gone, or read nothing for now, and the server works all the same.
         output.async { try? Descriptor.standardOutput.write(Array("Penstock serves at \(place)\n".utf8)) }
     }
 
