@@ -156,12 +156,14 @@ def open_live(driver, url):
 
 
 def press(driver, label):
-    """Presses the button that says so."""
-    for button in driver.find_elements(By.CSS_SELECTOR, "button, summary"):
-        if button.is_displayed() and button.text.strip().startswith(label):
-            button.click()
-            return
-    raise Failure(f"there is no button {label!r}")
+    """Presses the button that says so. One that the page has replaced before it was pressed is looked for again."""
+    def is_pressed():
+        for button in driver.find_elements(By.CSS_SELECTOR, "button, summary"):
+            if button.is_displayed() and button.text.strip().startswith(label):
+                button.click()
+                return True
+        return False
+    until(f"there is a button {label!r}", is_pressed)
 
 
 def expect(holds, what):
