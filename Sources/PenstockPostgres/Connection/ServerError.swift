@@ -31,8 +31,11 @@ struct ServerError: Error, CustomStringConvertible {
         }
     }
 
+    /// Whether another transaction holds what was asked for, or each of the two waits for the other.
+    var isOfAnotherTransaction: Bool { ["55P03", "40P01", "40001"].contains(state) }
+
     /// Whether it was nothing that was asked for: the server is away, or another transaction in the way.
-    var isInTheWay: Bool { isLost || mayBeTriedAgain || state == "55P03" }
+    var isInTheWay: Bool { isLost || mayBeTriedAgain || isOfAnotherTransaction }
 
     /// Whether the server ends the session with this error, or can do nothing with it any more: it shuts down, was promoted or
     /// turned into a standby, somebody ended the session, or what was prepared in it is gone.

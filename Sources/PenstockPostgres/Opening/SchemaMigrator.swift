@@ -122,14 +122,11 @@ struct SchemaMigrator {
         while true {
             do {
                 return try migrate(from: before, to: version)
-            } catch let error as ServerError where Self.isInTheWay(error) && .now < deadline {
+            } catch let error as ServerError where error.isOfAnotherTransaction && .now < deadline {
                 pause()
             }
         }
     }
-
-    /// Whether others hold what a step needs, or wait for what this transaction holds (a deadlock).
-    private static func isInTheWay(_ error: ServerError) -> Bool { ["55P03", "40P01"].contains(error.state) }
 
     private func migrate(from before: Int, to version: Int) throws -> [String] {
         try server.run("BEGIN")
