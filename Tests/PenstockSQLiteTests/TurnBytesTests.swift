@@ -132,22 +132,33 @@ import Testing
 
     // MARK: Commands
 
-    @Test func aCommandForAFairQueueTellsWhereItStopped() throws {
-        let file = try fileWithDue()
-        var sequences: [Int64] = [1, 2, 3, 4, 5]
+    /// Carries out a command on messages from the first on, each step in a transaction that may have so many bytes written anew, and on what
+    /// the steps before it have left.
+    ///
+    /// - Returns: how many messages each has moved, and what the last one has left.
+    private func carryOut(
+        _ command: LineCommand, in states: Set<MessageState>, _ file: RungFile, to last: Int64,
+        _ steps: [(bytes: Int64, limit: Int)]
+    ) throws -> (moved: [Int], left: [Int64]) {
+        var left = Array(1...last)
         var moved: [Int] = []
-        let steps: [(Int64, Int)] = [(8, 10), (0, 10), (100, 1), (100, 10)]
         for (bytes, limit) in steps {
             try file.transact { transaction in
                 transaction.bytesLeft = bytes
-                let step = try Commanding.step(
-                    .redrive, on: .jobs, in: [.scheduled], sequences, limit: limit, transaction)
+                let step = try Commanding.step(command, on: .jobs, in: states, left, limit: limit, transaction)
                 moved.append(step.moved)
-                sequences.removeFirst(step.passed)
+                left.removeFirst(step.passed)
             }
         }
+        return (moved, left)
+    }
+
+    @Test func aCommandForAFairQueueTellsWhereItStopped() throws {
+        let file = try fileWithDue()
+        let (moved, left) = try carryOut(
+            .redrive, in: [.scheduled], file, to: 5, [(8, 10), (0, 10), (100, 1), (100, 10)])
         #expect(moved == [2, 1, 1, 0])
-        #expect(sequences == [], "The limit of the third one was its last message.")
+        #expect(left == [], "The limit of the third one was its last message.")
         #expect(try count(Self.countScheduled, in: file) == 1)
     }
 
@@ -156,20 +167,10 @@ import Testing
         let ofGroup = NewMessage.text("four", group: "a")
         try file.enqueue(ofGroup, ofGroup, .text("held", priority: 1, group: "b"), ofGroup)
         #expect(try file.claim().message?.lease.sequence == SequenceNumber(3))
-        var sequences: [Int64] = [1, 2, 3, 4]
-        var moved: [Int] = []
-        let steps: [(Int64, Int)] = [(4, 4), (100, 2)]
-        for (bytes, limit) in steps {
-            try file.transact { transaction in
-                transaction.bytesLeft = bytes
-                let step = try Commanding.step(
-                    .requestCancel(), on: .jobs, in: [.ready, .blocked, .leased], sequences, limit: limit, transaction)
-                moved.append(step.moved)
-                sequences.removeFirst(step.passed)
-            }
-        }
+        let (moved, left) = try carryOut(
+            .requestCancel(), in: [.ready, .blocked, .leased], file, to: 4, [(4, 4), (100, 2)])
         #expect(moved == [2, 2], "The first one asks for the third message, and lets the second one in line.")
-        #expect(sequences == [])
+        #expect(left == [])
     }
 
     @Test func aCommandForAFairQueueOfLargeMessagesGoesInSteps() async throws {

@@ -76,9 +76,8 @@ enum Commanding {
         let states = states.intersection(command.states)
         var moved = 0
         var moves: [(LineEntry, Lifecycle.Outcome)] = []
-        var places: [Int] = []
         var keys: Set<[UInt8]> = []
-        for (place, sequence) in sequences.enumerated() {
+        for sequence in sequences {
             if moved + moves.count >= limit { break }
             guard let entry = try Line.locate(sequence, in: transaction) else {
                 if command.isCancel, try Quarantine.setAsideOrphans(sequence, in: transaction) { moved += 1 }
@@ -94,10 +93,10 @@ enum Commanding {
                 try canHaveKey(entry, outcome, &keys, in: transaction)
             else { continue }
             moves.append((entry, outcome))
-            places.append(place)
         }
         let count = try carryOut(command, moves, mayStop: true, in: transaction)
-        return Step(moved: moved + count, passed: count < moves.count ? places[count] : sequences.count)
+        let left = moves.dropFirst(count).first?.0.sequence
+        return Step(moved: moved + count, passed: sequences.firstIndex { $0 == left } ?? sequences.count)
     }
 
     /// Asks the workers that have these messages to end.
