@@ -1,3 +1,5 @@
+import Foundation
+import GRDB
 import PenstockCore
 import PenstockTestKit
 import Testing
@@ -5,11 +7,12 @@ import Testing
 @testable import PenstockSQL
 @testable import PenstockSQLite
 
-/// The turn of a message in a fair queue lies beside its payload. A transaction has so many bytes written anew for turns, and no more: SQLite
-/// keeps all of it in memory until the COMMIT.
+/// The turn of a message in a fair queue lies beside its payload, which SQLite writes anew where the turn needs another number of bytes. A
+/// transaction has so many bytes written anew for turns, and no more: SQLite keeps all of it in memory until the COMMIT.
 @Suite(.timeLimit(.minutes(5))) struct TurnBytesTests {
     private static let countScheduled = Query("SELECT sum(scheduled) FROM penstock_depth")
     private static let countBlocked = Query("SELECT sum(blocked) FROM penstock_depth")
+    private static let raiseTurns = Query("UPDATE penstock_fair SET turn = 5000000000")
 
     private let four = NewMessage.text("four")
 
@@ -23,11 +26,17 @@ import Testing
         return claim
     }
 
+    /// Has thousands of messages of the queue claimed, after which turns need more bytes.
+    private func claimThousands(_ file: RungFile) throws {
+        try file.transact { try $0.connection.run(Self.raiseTurns) }
+    }
+
     /// A fair queue with five messages of four bytes, which are due in a second.
     private func fileWithDue() throws -> RungFile {
         let file = try RungFile(QueuePolicy(isFair: true))
         let later = (1...5).map { _ in NewMessage.text("four", due: .after(.seconds(1)), group: "a") }
         try file.transact { _ = try Enqueue.perform(later, to: .jobs, durability: .processCrash, in: $0) }
+        try claimThousands(file)
         return file
     }
 
@@ -58,6 +67,7 @@ import Testing
         for seconds in [2, 1] {
             try file.enqueue(.text("four", due: .after(.seconds(seconds)), group: "a"))
         }
+        try claimThousands(file)
         file.time.advance(by: .seconds(2))
         let first = try claim(file, bytes: 1)
         #expect(first.messages.isEmpty && first.isWithheld)
@@ -85,6 +95,30 @@ import Testing
             #expect(cancelled.passed == 3)
             #expect(try file.claim(10, in: transaction).messages.count == 3, "All that are due came into line.")
         }
+    }
+
+    // MARK: Turns of one size
+
+    /// Turns grow by a million with each message, so but for the first thousands all take six bytes.
+    @Test func aMessageThatIsDueOrHasAPermitKeepsItsPayloadWhereItIs() async throws {
+        let harness = SQLiteHarness()
+        let store = try await harness.openWithJobs(QueuePolicy(groups: .limit(1), isFair: true))
+        let turns = try DatabaseQueue(path: harness.path)
+        // As after the claims of five thousand messages.
+        try await turns.write { try $0.execute(sql: "UPDATE penstock_fair SET turn = 5000000000") }
+        let payload = [UInt8](repeating: 7, count: 1_000_000)
+        try await store.put(NewMessage(payload: payload, due: .after(.seconds(1)), group: "due"))
+        try await store.put(.text("first", group: "a"))
+        let blocked = [NewMessage](repeating: NewMessage(payload: payload, group: "a"), count: 2)
+        _ = try await store.enqueue(blocked, to: .jobs, durability: .processCrash)
+        let first = try #require(try await store.take(1).first)
+        _ = try await turns.writeWithoutTransaction { try $0.checkpoint(.truncate) }
+        harness.time.advance(by: .seconds(1))
+        _ = try await store.settle([Settlement(first.lease, .done)])
+        #expect(try await store.take(2).count == 2)
+        let log = try FileManager.default.attributesOfItem(atPath: harness.path + "-wal")
+        #expect(try #require(log[.size] as? Int) < 500_000)
+        try await store.close()
     }
 
     // MARK: Groups
@@ -167,6 +201,7 @@ import Testing
         let ofGroup = NewMessage.text("four", group: "a")
         try file.enqueue(ofGroup, ofGroup, .text("held", priority: 1, group: "b"), ofGroup)
         #expect(try file.claim().message?.lease.sequence == SequenceNumber(3))
+        try claimThousands(file)
         let (moved, left) = try carryOut(
             .requestCancel(), in: [.ready, .blocked, .leased], file, to: 4, [(4, 4), (100, 2)])
         #expect(moved == [2, 2], "The first one asks for the third message, and lets the second one in line.")
@@ -178,12 +213,12 @@ import Testing
         let steps = Tally()
         let store = try await harness.openWithJobs(QueuePolicy(isFair: true), afterStep: { steps.add() })
         let payload = [UInt8](repeating: 7, count: Limits.payloadBytesMax)
-        for _ in 1...3 {
+        for _ in 1...4 {
             try await store.put(NewMessage(payload: payload, due: .after(.seconds(3600))))
         }
-        #expect(try await store.apply(.redrive, to: .queue(.jobs, states: [.scheduled])) == 3)
+        #expect(try await store.apply(.redrive, to: .queue(.jobs, states: [.scheduled])) == 4)
         #expect(steps.count == 1, "There is one between two steps.")
-        #expect(try await store.depths().ready == 3)
+        #expect(try await store.depths().ready == 4)
         try await store.close()
     }
 }

@@ -154,7 +154,8 @@ package enum Enqueue {
                 displaced = try Overflow.displaceOldest(account, in: transaction)
             }
         }
-        let sequence = try LogRows.write([message], account, in: transaction).lowerBound
+        let turns = try Turns.provisional(for: [message], account, transaction.connection)
+        let sequence = try LogRows.write([message], account, turns: turns, in: transaction).lowerBound
         let due = message.dueTime(acceptedAt: transaction.now, replacing: replaced?.as)
         if let key = message.uniqueKey {
             try UniqueKeys.hold(

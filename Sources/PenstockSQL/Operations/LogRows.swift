@@ -4,7 +4,7 @@ import PenstockCore
 enum LogRows {
     /// Writes `messages`, at least one, one after the other.
     ///
-    /// - Parameter turns: of those that are ready at once, in a queue that is shared fairly or was.
+    /// - Parameter turns: in a queue that is shared fairly or was.
     /// - Returns: their sequence numbers, which have no gaps.
     static func write(
         _ messages: [NewMessage], _ account: QueueAccount, turns: [Int64]? = nil, in transaction: Transaction

@@ -50,11 +50,12 @@ struct Tasks {
         var rest = tasks[...]
         while let queue = rest.first?.queue {
             let account = try transaction.account(of: queue)
-            let run = rest.prefix { $0.queue == queue }
-            sequences += try LogRows.write(run.map(\.message), account, in: transaction)
+            let run = rest.prefix { $0.queue == queue }.map(\.message)
+            let turns = try Turns.provisional(for: run, account, transaction.connection)
+            sequences += try LogRows.write(run, account, turns: turns, in: transaction)
             account.change.enqueuedTotal += Int64(run.count)
             // Readers of the log are told also of what only waits, and workers of when it expires.
-            account.ring(messages: run.contains { $0.message.expiry != nil } ? 1 : 0)
+            account.ring(messages: run.contains { $0.expiry != nil } ? 1 : 0)
             rest = rest.dropFirst(run.count)
         }
         return sequences

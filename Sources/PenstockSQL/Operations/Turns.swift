@@ -31,28 +31,42 @@ enum Turns {
         }
         if turn != known {
             try connection.run(writeTurn, .integer(entry.sequence), .integer(turn))
-            // It lies in the row of the payload, all of which SQLite writes anew where the turn needs more room. A server has a large payload
+            // It lies in the row of the payload, all of which SQLite writes anew where the row gets another size. A server has a large payload
             // elsewhere, and leaves it there.
-            if !connection.isServer { transaction.bytesLeft -= bytes }
+            if !connection.isServer, byteCount(of: turn) != byteCount(of: known) { transaction.bytesLeft -= bytes }
         }
         return turn
     }
 
-    /// The turns of messages that are accepted together. Those that are not ready at once have none.
+    /// What messages have in their rows until they get their turns, in a file: turns of today's, so that the rows keep their size when
+    /// they do. On a server that gains nothing.
+    ///
+    /// - Returns: `nil`: nothing.
+    static func provisional(
+        for messages: [NewMessage], _ account: QueueAccount, _ connection: Connection
+    ) throws -> [Int64]? {
+        guard account.hasTurns, !connection.isServer else { return nil }
+        var turns: [Int: Int64] = [:]
+        for priority in Set(messages.map(\.priority)) {
+            turns[priority] = try Lane(account: account, priority: Int64(priority)).first(connection)
+        }
+        return messages.map { turns[$0.priority] ?? 0 }
+    }
+
+    /// The turns of messages that are accepted together. Those that are not ready at once have provisional ones.
     static func give(
         to messages: [NewMessage], areReady: [Bool], _ account: QueueAccount, _ connection: Connection
     ) throws -> [Int64] {
         var lanes: [Int: (lane: Lane, current: Int64, shares: [[UInt8]: FairShare])] = [:]
         var turns = Array(repeating: Int64(0), count: messages.count)
-        for (index, message) in messages.enumerated() where areReady[index] {
+        for (index, message) in messages.enumerated() where areReady[index] || !connection.isServer {
             var (lane, current, shares) =
                 try lanes[message.priority]
                 ?? {
                     let lane = Lane(account: account, priority: Int64(message.priority))
-                    // Without shares they come behind all that have a turn from when the queue was shared.
-                    return (lane, try account.policy.isFair ? lane.current(connection) : lane.last(connection), [:])
+                    return (lane, try lane.first(connection), [:])
                 }()
-            if account.policy.isFair {
+            if account.policy.isFair, areReady[index] {
                 // By its bytes, as in the tables: Swift takes two ways to write an accent for one text.
                 let key = Array((message.group ?? "").utf8)
                 var share = try shares[key] ?? lane.share(of: message.group ?? "", connection)
@@ -123,6 +137,11 @@ enum Turns {
             try connection.integer(readCurrent, id, .integer(priority)) ?? 1
         }
 
+        /// The lowest turn that a message may get now. Without shares they come behind all that have a turn from when the queue was shared.
+        func first(_ connection: Connection) throws -> Int64 {
+            try account.policy.isFair ? current(connection) : last(connection)
+        }
+
         /// The highest turn that any message has.
         func last(_ connection: Connection) throws -> Int64 {
             max(
@@ -140,6 +159,19 @@ enum Turns {
         func write(_ share: FairShare, of key: String, _ connection: Connection) throws {
             try connection.run(
                 writeShare, id, .integer(priority), .text(key), .integer(share.next), .integer(share.again))
+        }
+    }
+
+    /// How many bytes SQLite takes for a number in a row (https://www.sqlite.org/fileformat2.html#record_format).
+    private static func byteCount(of number: Int64) -> Int {
+        switch number {
+        case 0, 1: 0
+        case -0x80..<0x80: 1
+        case -0x8000..<0x8000: 2
+        case -0x80_0000..<0x80_0000: 3
+        case -0x8000_0000..<0x8000_0000: 4
+        case -0x8000_0000_0000..<0x8000_0000_0000: 6
+        default: 8
         }
     }
 
