@@ -96,7 +96,7 @@ import Testing
                             return
                         }
                         #expect(WorkerLock.sight(of: lock.name, in: side).isHeld)
-                        lock.removeFile()
+                        lock.remove()
                     }
                 }
                 group.addTask {

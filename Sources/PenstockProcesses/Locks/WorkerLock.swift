@@ -44,7 +44,7 @@ package final class WorkerLock: Sendable {
     }
 
     /// Removes the file. The lock stays until the object is let go.
-    package func removeFile() {
+    package func remove() {
         folder.remove(name)
     }
 

@@ -43,3 +43,6 @@ package protocol HeldWorkerLock: AnyObject, Sendable {
     /// Says at `moment` that this process asks for more time for its leases; `nil`: that it does not ask any more.
     func ask(at moment: Int64?)
 }
+
+/// A worker's file beside a database. The kernel unlocks it with its process.
+extension WorkerLock: HeldWorkerLock {}

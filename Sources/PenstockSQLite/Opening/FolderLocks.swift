@@ -7,7 +7,7 @@ struct FolderLocks: WorkerLocks {
     let folder: SharedFolder
 
     func look(_ connection: Connection) throws -> any WorkerSights { FolderSights(folder: folder) }
-    func take() throws -> any HeldWorkerLock { HeldFile(lock: try WorkerLock(in: folder)) }
+    func take() throws -> any HeldWorkerLock { try WorkerLock(in: folder) }
     func removeLeft(_ name: String) { WorkerLock.removeFile(name, in: folder) }
     func removeAbandoned() { WorkerLock.removeAbandoned(in: folder) }
 }
@@ -17,14 +17,4 @@ struct FolderSights: WorkerSights {
     let folder: SharedFolder
 
     func sight(of name: String) -> WorkerLock.Sight { WorkerLock.sight(of: name, in: folder) }
-}
-
-private final class HeldFile: HeldWorkerLock {
-    private let lock: WorkerLock
-
-    init(lock: WorkerLock) { self.lock = lock }
-
-    var name: String { lock.name }
-    func remove() { lock.removeFile() }
-    func ask(at moment: Int64?) { lock.ask(at: moment) }
 }
