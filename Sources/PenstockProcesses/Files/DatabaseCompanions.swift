@@ -13,7 +13,7 @@ import PenstockCore
 /// database itself.
 package struct DatabaseCompanions: Sendable {
     /// What comes behind the name of the database.
-    static let ends = ["-wal", "-shm", "-journal"]
+    package static let ends = ["-wal", "-shm", "-journal"]
 
     private let folder: SharedFolder
 

@@ -1,6 +1,7 @@
 import Foundation
 import GRDB
 import PenstockCore
+import PenstockProcesses
 import PenstockSQL
 
 /// What SQLite reports, as what it means to people.
@@ -105,11 +106,10 @@ enum StorageErrors {
 
     /// SQLite does not say why a file cannot be opened. Whether it is for want of permission can be seen.
     private static func mayBeOpened(_ path: String) -> Bool {
-        let folder = path.lastIndex(of: "/").map { String(path[...$0]) } ?? "."
         // SQLite makes the companions with the database's mode, but they have their maker's group.
-        let companions = ["-wal", "-shm", "-journal"].map { path + $0 }.filter { access($0, F_OK) == 0 }
+        let companions = DatabaseCompanions.ends.map { path + $0 }.filter { access($0, F_OK) == 0 }
         return ([path] + companions).allSatisfy { access($0, R_OK | W_OK) == 0 }
-            && access(folder, R_OK | W_OK | X_OK) == 0
+            && access(SharedFolder.parent(of: path), R_OK | W_OK | X_OK) == 0
     }
 
     /// So many files a connection and its readers open. SQLite has closed those again that it could open before it failed.

@@ -14,8 +14,6 @@ import PenstockSQL
 enum DatabasePath {
     /// Bytes of a path that SQLite takes, with the longest name that it puts beside a file (`MAX_PATHNAME` of its VFS for Unix).
     static let bytesMax = 504
-    /// What SQLite may put beside a database.
-    static let companions = ["-journal", "-wal", "-shm"]
     /// Bytes of a file's name (`NAME_MAX`).
     static let fileNameBytesMax = 255
     /// Bytes of a database's name, with the longest one beside it, that of the store's folder.
@@ -71,7 +69,7 @@ enum DatabasePath {
     /// Throws `fileExists` for the name of what SQLite, or Penstock, has beside a database that is there: they would take the file for
     /// their own, and remove it.
     static func refuseCompanion(_ path: String) throws {
-        for end in companions + ["-penstock"] where path.hasSuffix(end) {
+        for end in DatabaseCompanions.ends + ["-penstock"] where path.hasSuffix(end) {
             let database = String(path.dropLast(end.count))
             var status = stat()
             if lstat(database, &status) == 0 {

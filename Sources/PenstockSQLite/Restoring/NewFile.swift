@@ -141,7 +141,7 @@ struct NewFile {
 
     /// A companion alone belongs to a database that was there, and SQLite would take it for the new one's.
     private static func refuseExisting(_ path: String, replaces: Bool) throws {
-        for end in (replaces ? [] : [""]) + DatabasePath.companions {
+        for end in (replaces ? [] : [""]) + DatabaseCompanions.ends {
             var status = stat()
             if lstat(path + end, &status) == 0 { throw exists(path + end) }
             guard errno == ENOENT else { throw SystemErrors.failure("\(path + end) cannot be looked at", errno) }
@@ -179,7 +179,7 @@ private enum LeftFiles {
     }
 
     static func unlinkAll(_ path: String) {
-        for end in [""] + DatabasePath.companions { unlink(path + end) }
+        for end in [""] + DatabaseCompanions.ends { unlink(path + end) }
     }
 
     private static func removeIfLeft(_ path: String) {
