@@ -32,9 +32,7 @@ extension Repairing {
             """)
         try database.execute(
             sql: """
-                DELETE FROM penstock_blocked AS line WHERE EXISTS (SELECT 1 FROM penstock_ready AS ready
-                    WHERE ready.queue_id = line.queue_id AND ready.priority = line.priority
-                        AND ready.turn = (SELECT turn FROM penstock_log AS log WHERE log.sequence = line.sequence) AND ready.sequence = line.sequence);
+                DELETE FROM penstock_blocked AS line WHERE \(Self.isReady);
                 INSERT OR IGNORE INTO penstock_fair (queue_id, priority, turn)
                     SELECT id, 0, 1 FROM penstock_queue WHERE fair AND id NOT IN (\(MoveInspection.arriving));
                 """)

@@ -43,9 +43,7 @@ extension Repairing {
                 WHERE lease.sequence = request.sequence AND lease.token = request.token)
             """)
         try repairMarks()
-        try change(
-            .misplaced, "COUNT {task is|tasks are} told again to those that wait for {it|them}.",
-            Self.tell("SELECT DISTINCT parent \(WorkflowInspection.disagreeing)"))
+        try tellDisagreeing()
         try repairForgotten()
     }
 
@@ -90,11 +88,14 @@ extension Repairing {
             """)
         try database.execute(
             sql: """
-                DELETE FROM penstock_pending AS line WHERE EXISTS (SELECT 1 FROM penstock_ready AS ready
-                    WHERE ready.queue_id = line.queue_id AND ready.priority = line.priority
-                        AND ready.turn = (SELECT turn FROM penstock_log AS log WHERE log.sequence = line.sequence) AND ready.sequence = line.sequence);
+                DELETE FROM penstock_pending AS line WHERE \(Self.isReady);
                 UPDATE penstock_dependency SET state = 'open' WHERE child IN (\(forgotten)) AND \(isTold);
                 """)
+        try tellDisagreeing()
+    }
+
+    /// Has those tasks told again with which a dependency on them does not agree.
+    private mutating func tellDisagreeing() throws {
         try change(
             .misplaced, "COUNT {task is|tasks are} told again to those that wait for {it|them}.",
             Self.tell("SELECT DISTINCT parent \(WorkflowInspection.disagreeing)"))

@@ -139,11 +139,6 @@ struct Repairing {
             EXISTS (SELECT 1 FROM penstock_outcome AS other
                 WHERE other.queue_id = line.queue_id AND other.sequence = line.sequence)
             """
-        let isReady = """
-            EXISTS (SELECT 1 FROM penstock_ready AS other WHERE other.queue_id = line.queue_id
-                AND other.priority = line.priority AND other.sequence = line.sequence
-                AND other.turn = (SELECT turn FROM penstock_log AS log WHERE log.sequence = line.sequence))
-            """
         // These lie by their queues first: by the number alone every row would go through all of them.
         let isPending = """
             EXISTS (SELECT 1 FROM penstock_pending AS other
@@ -156,6 +151,13 @@ struct Repairing {
             (.blocked, "\(ended) OR \(isIn(["lease", "scheduled"])) OR \(isPending) OR \(isReady)"),
         ]
     }
+
+    /// Whether the message of the row `line` of another table is ready, as SQL.
+    static let isReady = """
+        EXISTS (SELECT 1 FROM penstock_ready AS other WHERE other.queue_id = line.queue_id
+            AND other.priority = line.priority AND other.sequence = line.sequence
+            AND other.turn = (SELECT turn FROM penstock_log AS log WHERE log.sequence = line.sequence))
+        """
 
     private mutating func buryMisplaced() throws {
         try change(
