@@ -1,12 +1,5 @@
+import Foundation
 package import PenstockCore
-
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#else
-    import Darwin
-#endif
 
 /// The socket in the file system where a program listens, and which may be another program's by the time it stops.
 package struct SocketFile: Sendable {

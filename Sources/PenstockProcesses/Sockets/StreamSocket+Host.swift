@@ -1,12 +1,5 @@
+import Foundation
 package import PenstockCore
-
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#else
-    import Darwin
-#endif
 
 extension StreamSocket {
     /// Connects to the process that listens at a port of any machine. The addresses of the host are tried one after the other.

@@ -1,12 +1,5 @@
+import Foundation
 import PenstockCore
-
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#else
-    import Darwin
-#endif
 
 extension StreamSocket.Place: CustomStringConvertible {
     package var description: String {

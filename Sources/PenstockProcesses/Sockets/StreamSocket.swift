@@ -1,12 +1,5 @@
+import Foundation
 package import PenstockCore
-
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#else
-    import Darwin
-#endif
 
 /// A stream between programs: by a port, or by a socket in the file system. Calls block, and no process that this one starts inherits
 /// it.
@@ -114,15 +107,7 @@ package struct StreamSocket: Sendable {
         return true
     }
 
-    package func close() {
-        #if canImport(Glibc)
-            Glibc.close(descriptor)
-        #elseif canImport(Musl)
-            Musl.close(descriptor)
-        #else
-            Darwin.close(descriptor)
-        #endif
-    }
+    package func close() { Foundation.close(descriptor) }
 }
 
 extension StreamSocket {
