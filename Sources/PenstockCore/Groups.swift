@@ -58,12 +58,10 @@ public enum GroupPolicy: Hashable, Sendable, Codable {
 package enum GroupKey {
     /// Throws `invalidInput` when `key` is none.
     package static func validate(_ key: String) throws(PenstockError) {
-        guard !key.isEmpty, key.utf8.count <= Limits.groupKeyBytesMax, !key.utf8.contains(0) else {
-            throw PenstockError(
-                .invalidInput,
-                "The key of a group must have 1 to \(Limits.groupKeyBytesMax) bytes (groupKeyBytesMax), and none of them zero."
-            )
-        }
+        try require(
+            !key.isEmpty && key.utf8.count <= Limits.groupKeyBytesMax && !key.utf8.contains(0),
+            "The key of a group must have 1 to \(Limits.groupKeyBytesMax) bytes (groupKeyBytesMax), and none of them zero."
+        )
     }
 
     /// Throws `invalidInput` when `key` is none, or no group may weigh that much.
@@ -187,12 +185,9 @@ public struct LimitRecord: Hashable, Sendable {
 
     /// Throws `invalidInput` when no limit may be that high or low.
     package static func validate(_ count: Int) throws(PenstockError) {
-        guard Limits.leasedLimitRange.contains(count) else {
-            throw PenstockError(
-                .invalidInput,
-                "A limit must be \(Limits.leasedLimitRange.lowerBound) to \(Limits.leasedLimitRange.upperBound) messages."
-            )
-        }
+        try require(
+            Limits.leasedLimitRange.contains(count),
+            "A limit must be \(Limits.leasedLimitRange.lowerBound) to \(Limits.leasedLimitRange.upperBound) messages.")
     }
 
     /// That a limit cannot be removed.

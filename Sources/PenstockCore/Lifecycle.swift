@@ -231,7 +231,7 @@ public enum Lifecycle {
 }
 
 extension Verdict {
-    fileprivate var isDone: Bool { if case .done = self { true } else { false } }
+    var isDone: Bool { if case .done = self { true } else { false } }
 
     /// What goes on record with a message that is cancelled instead.
     fileprivate var failure: Lifecycle.Failure? {

@@ -95,11 +95,9 @@ extension Settlement {
                 result.count <= Limits.resultBytesMax,
                 "A result has at most \(Limits.resultBytesMax) bytes (resultBytesMax); this one has \(result.count).")
         }
-        if result != nil || bringsMessages, case .done = verdict {
-        } else if result != nil || bringsMessages {
-            throw PenstockError(
-                .invalidInput, "Only a message that is done has a result, adds tasks, or has others enqueued after it.")
-        }
+        try require(
+            verdict.isDone || result == nil && !bringsMessages,
+            "Only a message that is done has a result, adds tasks, or has others enqueued after it.")
         switch verdict {
         case .retry(_, _, nil, holdsGroup: true):
             throw PenstockError(.invalidInput, "A retry that holds its group says for how long.")

@@ -22,10 +22,9 @@ package struct PoolTransaction: JoinableTransaction {
     /// - Throws: `invalidInput` when `database` is not in a transaction.
     package func join<T>(duringMove: Departure.Allowance, _ body: (Transaction) throws -> T) throws -> T {
         try store.core.writer.refuseClosed()
-        guard database.isInsideTransaction else {
-            throw PenstockError(
-                .invalidInput, "This joins a transaction, and there is none; begin one, as with `pool.write`.")
-        }
+        try require(
+            database.isInsideTransaction,
+            "This joins a transaction, and there is none; begin one, as with `pool.write`.")
         do {
             let transaction = try Transaction(
                 SQLiteConnection(database), path: store.access.path, time: time, random: store.core.random,

@@ -42,11 +42,9 @@ extension PostgresValue {
         case .bytes(let bytes): return bytes
         case .text(let text):
             let bytes = Array(text.utf8)
-            if bytes.contains(0) {
-                throw PenstockError(
-                    .invalidInput,
-                    "A text that is bound has a zero byte, which PostgreSQL's texts cannot have; bind it as bytes.")
-            }
+            try require(
+                !bytes.contains(0),
+                "A text that is bound has a zero byte, which PostgreSQL's texts cannot have; bind it as bytes.")
             return bytes
         }
     }

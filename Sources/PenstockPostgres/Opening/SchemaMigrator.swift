@@ -36,12 +36,10 @@ struct SchemaMigrator {
                 WHERE schemas.nspname = \(schemaText) AND tables.relname = 'penstock_migration')
             """)
         // What is written through the views would be nowhere, without a word.
-        guard known.text(0, 0) != "replica" || !address.mustBeWritable else {
-            throw PenstockError(
-                .invalidInput,
-                "\(address.description) runs no triggers for this role, as session_replication_role is 'replica'; set it to 'origin' for "
-                    + "the role and the database.")
-        }
+        try require(
+            known.text(0, 0) != "replica" || !address.mustBeWritable,
+            "\(address.description) runs no triggers for this role, as session_replication_role is 'replica'; set it to 'origin' for "
+                + "the role and the database.")
         guard known.text(0, 1) == "t" else { return 0 }
         // With its schema: the server tells a role without a right to that so, and not that there is no such table.
         let table = ServerConnection.quoted(name: address.schema) + ".penstock_migration"
@@ -52,11 +50,7 @@ struct SchemaMigrator {
                 "\(address.description) has lost the rows of penstock_migration, which say what its tables are; restore it from a copy."
             )
         }
-        return Int(text(newest)) ?? 0
-    }
-
-    private func text(_ result: ServerResult) -> String {
-        result.rowCount == 0 ? "" : result.text(0, 0)
+        return Int(newest.text(0, 0)) ?? 0
     }
 
     /// The oldest version whose tables hold all that reading asks for. A step that adds what reading asks for raises it.
@@ -200,7 +194,7 @@ struct SchemaMigrator {
         guard other.rowCount == 0 else {
             throw PenstockError(
                 .notADatabase,
-                "The schema \(address.schema) of \(address.description) belongs to another program (it has '\(text(other))'); give "
+                "The schema \(address.schema) of \(address.description) belongs to another program (it has '\(other.text(0, 0))'); give "
                     + "Penstock one of its own with ?schema=NAME.")
         }
     }

@@ -160,12 +160,10 @@ public final class PostgresTransaction: ApplicationTransaction {
     /// - Throws: when the transaction cannot be committed.
     func prepare() throws {
         try requireOpen()
-        if server.hasFailed {
-            throw PenstockError(
-                .invalidInput,
-                "A statement of the transaction has failed, so nothing of it can be committed; let its error end the transaction."
-            )
-        }
+        try require(
+            !server.hasFailed,
+            "A statement of the transaction has failed, so nothing of it can be committed; let its error end the transaction."
+        )
         isOver = true
         try server.run("SET LOCAL search_path = \(sessions.address.searchPath); SELECT penstock_write_lock()")
         held = Set(try whenOver.map(\.lease).filter { try Settling.isHeld($0, connection) })

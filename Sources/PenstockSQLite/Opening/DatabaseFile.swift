@@ -25,9 +25,8 @@ enum DatabasePath {
     ///
     /// - Throws: `invalidInput` when `path` is empty or too long, `notFound` when its folder does not exist.
     static func resolved(_ path: String, links: Int = 0) throws -> String {
-        guard !path.isEmpty, !path.utf8.contains(0) else {
-            throw PenstockError(.invalidInput, "The path of a database cannot be empty or hold a zero byte.")
-        }
+        try require(
+            !path.isEmpty && !path.utf8.contains(0), "The path of a database cannot be empty or hold a zero byte.")
         if let real = realPath(path) { return try short(real) }
         if let target = linkTarget(path) {
             guard links < linksMax else {
@@ -47,19 +46,15 @@ enum DatabasePath {
     }
 
     private static func short(_ path: String) throws -> String {
-        guard path.utf8.count <= bytesMax else {
-            throw PenstockError(
-                .invalidInput,
-                "\(path) has \(path.utf8.count) bytes, and SQLite takes paths of \(bytesMax) at most; move the file to a folder nearer "
-                    + "to the root.")
-        }
+        try require(
+            path.utf8.count <= bytesMax,
+            "\(path) has \(path.utf8.count) bytes, and SQLite takes paths of \(bytesMax) at most; move the file to a folder nearer "
+                + "to the root.")
         let nameBytes = nameByteCount(path)
-        guard nameBytes <= nameBytesMax else {
-            throw PenstockError(
-                .invalidInput,
-                "The name of \(path) has \(nameBytes) bytes, and with what lies beside it there is room for \(nameBytesMax); take a "
-                    + "shorter one.")
-        }
+        try require(
+            nameBytes <= nameBytesMax,
+            "The name of \(path) has \(nameBytes) bytes, and with what lies beside it there is room for \(nameBytesMax); take a "
+                + "shorter one.")
         return path
     }
 

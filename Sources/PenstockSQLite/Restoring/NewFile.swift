@@ -132,9 +132,8 @@ struct NewFile {
         let excess = max(
             temporaryPath.utf8.count - DatabasePath.bytesMax,
             DatabasePath.nameByteCount(temporaryPath + "-journal") - DatabasePath.fileNameBytesMax)
-        if excess <= 0 { return }
-        throw PenstockError(
-            .invalidInput,
+        try require(
+            excess <= 0,
             "\(path) is \(excess) bytes too long, as the file has a longer name until it is whole; take a shorter name, or a folder "
                 + "nearer to the root.")
     }
