@@ -149,7 +149,7 @@ public enum Lifecycle {
         case (.scheduled, .due):
             return to(.ready)
         case (.ready, .claimed):
-            return Outcome(state: .leased, attempt: attempt == .max ? .max : attempt + 1, forgiven: forgiven)
+            return Outcome(state: .leased, attempt: attempt.addingClamped(1), forgiven: forgiven)
         case (.leased, .settled(.done)):
             return to(.done)
         case (.leased, .settled(.release)):

@@ -73,8 +73,7 @@ package struct RateMeter: Sendable {
     }
 
     package func startCount(_ tat: Int64, at now: Int64) -> Int64 {
-        let opens = opens(tat)
-        if interval == 0 { return opens <= now ? .max : 0 }
+        if interval == 0 { return opens(tat) <= now ? .max : 0 }
         let first = max(tat, now) - tolerance
         return first <= now ? (now - first) / interval + 1 : 0
     }

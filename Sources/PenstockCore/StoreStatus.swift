@@ -108,12 +108,7 @@ public struct Depths: Hashable, Sendable, Codable {
     /// What counts against a capacity.
     public var waiting: Int {
         // The numbers may come from a file that anybody has written.
-        var sum = scheduled
-        for depth in [blocked, ready] {
-            let (more, overflow) = sum.addingReportingOverflow(depth)
-            sum = overflow ? .max : more
-        }
-        return sum
+        scheduled.addingClamped(blocked).addingClamped(ready)
     }
 
     /// Makes depths of zero.

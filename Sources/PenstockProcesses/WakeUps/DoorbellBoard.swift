@@ -139,8 +139,7 @@ package final class DoorbellBoard: Sendable {
         change(bucket) { word in
             word.rings &+= 1
             if ring.isForAll { word.ringsForAll &+= 1 }
-            let (sum, overflow) = word.messages.addingReportingOverflow(UInt32(clamping: ring.messages))
-            word.messages = overflow ? .max : sum
+            word.messages = word.messages.addingClamped(UInt32(clamping: ring.messages))
             return true
         }
     }
