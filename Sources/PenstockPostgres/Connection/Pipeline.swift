@@ -124,7 +124,6 @@ extension ServerConnection {
         }
     }
 
-    @discardableResult
     private func readPending() throws -> ServerResult? {
         var last: ServerResult?
         while let rows = pipeline.next() {

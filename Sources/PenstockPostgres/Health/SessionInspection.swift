@@ -9,12 +9,11 @@ struct SessionInspection {
 
     func inspect(_ report: inout HealthReport) throws {
         var connections: [(server: ServerConnection, id: String)] = []
-        var isShared = false
         for _ in 0..<Self.count {
             let server = try ServerConnection(address, silenceMax: .seconds(10))
             connections.append((server, try Self.id(server)))
         }
-        if Set(connections.map(\.id)).count < connections.count { isShared = true }
+        var isShared = Set(connections.map(\.id)).count < connections.count
         // A transaction takes the server's connection that the last statement had; the next statement has another one.
         for index in connections.indices where !isShared {
             let other = connections[(index + 1) % connections.count].server

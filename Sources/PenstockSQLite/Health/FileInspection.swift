@@ -41,8 +41,7 @@ enum FileInspection {
     private static func integrityCheck(
         _ database: Database, _ path: String, _ isStill: Bool, _ file: FileHealth
     ) throws -> [String] {
-        var configuration = HealthInspection.readOnly()
-        configuration.readonly = false
+        var configuration = HealthInspection.configuration(readonly: false)
         configuration.prepareDatabase { try $0.execute(sql: "PRAGMA query_only = 1") }
         guard file.journalMode == "wal", !isStill, access(path, W_OK) == 0,
             let other = try? DatabaseQueue(path: path, configuration: configuration)
@@ -72,8 +71,7 @@ enum FileInspection {
     /// Tries one checkpoint that waits for nobody. What it leaves, a reader holds.
     static func inspectWAL(_ path: String, _ report: inout HealthReport) {
         guard report.file.journalMode == "wal", access(path, W_OK) == 0 else { return }
-        var configuration = HealthInspection.readOnly()
-        configuration.readonly = false
+        var configuration = HealthInspection.configuration(readonly: false)
         configuration.prepareDatabase { OpenFile.leaveWriteAheadLog($0, false) }
         guard let file = try? DatabaseQueue(path: path, configuration: configuration),
             let row = try? file.writeWithoutTransaction({ database in

@@ -74,7 +74,7 @@ struct HealthInspection {
         // The last program to close the file takes the log away. This one makes a log, and no folder.
         let isOpenWithoutFolder =
             FileIdentity.status(of: path + "-wal") != nil && FileIdentity.status(of: folder.path) == nil
-        let file = try DatabaseQueue(path: name, configuration: Self.readOnly())
+        let file = try DatabaseQueue(path: name, configuration: Self.configuration(readonly: true))
         try file.read { database in
             report.schemaVersion = try readSchemaVersion(database, &report)
             try part("the file's pages", [.journalMode, .keepsPages], &report) {
@@ -123,11 +123,11 @@ struct HealthInspection {
         // Closed before the next one, which as the last of all to close leaves no companions behind.
         try file.close()
         // A damaged file stays as it is, its log included: somebody may want to look at it, or to save what can be saved.
-        if report.schemaVersion ?? .max <= report.schemaVersionKnown,
+        if !isStill, report.schemaVersion ?? .max <= report.schemaVersionKnown,
             report.findings.allSatisfy({ $0.severity != .error }),
             FolderInspection(folder).foreignCompanions().isEmpty
         {
-            if !isStill { FileInspection.inspectWAL(path, &report) }
+            FileInspection.inspectWAL(path, &report)
         }
     }
 
@@ -171,9 +171,9 @@ struct HealthInspection {
         }
     }
 
-    /// A connection that can write nothing, and that waits a little for a program that recovers the file.
-    static func readOnly() -> Configuration {
-        Configuration("health", readonly: true, busyMode: .timeout(5))
+    /// That of a connection which waits a little for a program that recovers the file.
+    static func configuration(readonly: Bool) -> Configuration {
+        Configuration("health", readonly: readonly, busyMode: .timeout(5))
     }
 }
 

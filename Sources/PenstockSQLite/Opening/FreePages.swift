@@ -12,7 +12,7 @@ enum FreePages {
     ///
     /// - Returns: whether there are more.
     static func giveBack(_ connection: Connection) throws -> Bool {
-        let free = try count(connection)
+        let free = try connection.integer(countFree) ?? 0
         let wanted = min(Int64(stepMax), free - keptCount)
         if wanted <= 0 { return false }
         let statement = try connection.statement(vacuum)
@@ -22,10 +22,6 @@ enum FreePages {
         while given < wanted, try statement.step() { given += 1 }
         // A file that was not made to give pages back gives none.
         return given == wanted && free - given > keptCount
-    }
-
-    private static func count(_ connection: Connection) throws -> Int64 {
-        try connection.integer(countFree) ?? 0
     }
 
     private static let countFree = Query("PRAGMA freelist_count")

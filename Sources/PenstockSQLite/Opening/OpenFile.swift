@@ -172,10 +172,8 @@ enum Patience {
         while true {
             do {
                 return try body()
-            } catch let error as DatabaseError
-                where Self.isLocked(error) && ContinuousClock.now - started < limit
-            {
-                pause()
+            } catch let error as DatabaseError where isLocked(error) && ContinuousClock.now - started < limit {
+                WriterLock.pause()
             }
         }
     }
@@ -185,12 +183,10 @@ enum Patience {
         [.SQLITE_BUSY, .SQLITE_PROTOCOL].contains(error.resultCode)
     }
 
-    static func pause() { WriterLock.pause() }
-
     /// How a connection waits for a lock: for `limit`, about.
     static func busyMode(upTo limit: Duration) -> Database.BusyMode {
         .callback { pauses in
-            pause()
+            WriterLock.pause()
             return pauses < Int(limit / .microseconds(2500))
         }
     }

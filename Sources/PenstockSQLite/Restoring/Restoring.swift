@@ -3,10 +3,7 @@ public import PenstockCore
 import PenstockProcesses
 import PenstockSQL
 
-/// Making a store out of a backup of one.
-///
-/// All of it happens in a file that has another name. The store's own name is given to it in one step, once it is whole and on
-/// the disk; so whatever dies on the way leaves no half store, and none is replaced.
+/// Making a store out of a backup of one. None is replaced.
 struct Restoring: Sendable {
     let backup: String
     let path: String

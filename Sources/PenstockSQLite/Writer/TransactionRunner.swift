@@ -93,7 +93,7 @@ final class TransactionRunner {
             if let outcome = runTogether() { return outcome }
             // Another program, which knows nothing of the writer lock, has the file.
             if !writerAccess.answerLate() { return Outcome() }
-            Patience.pause()
+            WriterLock.pause()
         }
     }
 
@@ -192,7 +192,7 @@ final class TransactionRunner {
                         break
                     }
                     if job.deadline <= .now { throw Failure(cause: WriterAccess.busy(access.busyMax)) }
-                    Patience.pause()
+                    WriterLock.pause()
                 }
             } catch {
                 let cause = access.translated(error.cause)
@@ -250,20 +250,16 @@ final class TransactionRunner {
                     transaction.committed()
                     return Outcome(committed: jobs, rings: transaction.rings, requests: requests)
                 } catch {
-                    throw undone(error, connection)
+                    policies.forget()
+                    // SQLite has rolled back by itself after some errors.
+                    if connection.database.isInsideTransaction { try? connection.execute(DatabaseAccess.rollback) }
+                    throw error
                 }
             }
         } catch {
             access.writerLock.slots?.giveBack(requests.map(\.taken))
             throw Failure(cause: error, hadJobs: hadJobs, hadRequests: !requests.isEmpty)
         }
-    }
-
-    /// Rolls back, and gives `error` on. SQLite has rolled back by itself after some errors.
-    private func undone(_ error: any Error, _ connection: SQLiteConnection) -> any Error {
-        policies.forget()
-        if connection.database.isInsideTransaction { try? connection.execute(DatabaseAccess.rollback) }
-        return error
     }
 
     private func withConnection<T>(_ body: (SQLiteConnection) throws -> T) rethrows -> T {
