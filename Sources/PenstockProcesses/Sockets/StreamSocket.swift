@@ -70,19 +70,13 @@ package struct StreamSocket: Sendable {
         return socket
     }
 
-    /// Reads what is there, at most `count` bytes; empty at the end, and when nothing comes in time.
-    package func read(_ count: Int) -> [UInt8] { read(count) { true } }
-
-    /// Reads what is there, at most `count` bytes; empty at the end, and when nothing comes before the deadline.
-    package func read(_ count: Int, by deadline: ContinuousClock.Instant) -> [UInt8] {
-        read(count) { setTimeout(until: deadline) }
-    }
-
-    /// A signal ends a call, and so does a stop of the process: that is not the other end's doing, and the call is made again.
-    private func read(_ count: Int, while mayWait: () -> Bool) -> [UInt8] {
+    /// Reads what is there, at most `count` bytes; empty at the end, and when nothing comes in time, or before the deadline.
+    package func read(_ count: Int, by deadline: ContinuousClock.Instant? = nil) -> [UInt8] {
         [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
-            while mayWait() {
+            while true {
+                if let deadline, !setTimeout(until: deadline) { return }
                 let result = recv(descriptor, buffer.baseAddress, count, 0)
+                // A signal ends a call, and so does a stop of the process: that is not the other end's doing.
                 if result < 0, errno == EINTR { continue }
                 filled = max(0, result)
                 return
