@@ -69,13 +69,9 @@ package struct LookBounds {
     private let looksAtPayloads: Bool
 
     package init(_ query: MessageQuery) {
-        self.init(lookMax: query.lookMax, query.matching)
-    }
-
-    package init(lookMax: Int, _ filter: MessageFilter) {
-        left = lookMax
+        left = query.lookMax
         bytesLeft = Limits.lookBytesMax
-        looksAtPayloads = filter.payloadContains != nil
+        looksAtPayloads = query.matching.payloadContains != nil
     }
 
     /// Counts a message whose payload has so many bytes as looked at.

@@ -16,7 +16,7 @@ package import PenstockSQL
 package final class SQLiteReader: SQLReading {
     private enum Source {
         case file(ReadOnlyFile)
-        /// An application's, and whether it was closed for this store.
+        /// An application's.
         case pool(any DatabaseReader)
     }
 

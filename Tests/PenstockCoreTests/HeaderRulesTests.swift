@@ -3,11 +3,7 @@ import Testing
 
 @Suite struct HeaderRulesTests {
     private func refusal(of headers: [String: String]) -> PenstockError.Code? {
-        refusal { () throws(PenstockError) in try HeaderRules.validate(headers) }
-    }
-
-    private func refusal(_ check: () throws(PenstockError) -> Void) -> PenstockError.Code? {
-        PenstockCoreTests.refusal(check)
+        PenstockCoreTests.refusal { () throws(PenstockError) in try HeaderRules.validate(headers) }
     }
 
     private func headers(_ count: Int) -> [String: String] {

@@ -17,7 +17,7 @@ final class PostgresConnection: Connection {
         didSet { forgetPrefetched() }
     }
     /// Statements whose rows were asked for before they were run.
-    private var prefetched: [PostgresStatement] = []
+    fileprivate var prefetched: [PostgresStatement] = []
     /// Tables that will be written before a statement that is said to come is run.
     fileprivate var toBeWritten: Set<Substring> = []
     /// How far its looks have come for verdicts said in SQL that nobody asks for any more.
@@ -83,8 +83,6 @@ final class PostgresConnection: Connection {
     }
 
     override func willWrite(_ table: String) { toBeWritten.insert(table[...]) }
-
-    fileprivate func hasPrefetched(_ statement: PostgresStatement) { prefetched.append(statement) }
 
     /// A statement is about to be run.
     fileprivate func willRun(_ effect: Dialect.Effect) {
@@ -166,7 +164,7 @@ final class PostgresStatement: PreparedStatement {
         let rows = Prefetched(values)
         try carryOut { try connection.server.send(prepared: $0, for: rows) }
         prefetched = rows
-        connection.hasPrefetched(self)
+        connection.prefetched.append(self)
     }
 
     fileprivate func reads(_ tables: Set<Substring>) -> Bool { !statement.tables.isDisjoint(with: tables) }

@@ -72,10 +72,7 @@ final class ReadOnlyFile: Sendable {
             if let (connection, companions) = try openConnection {
                 try companions.requireStill()
                 // Only programs that have the file open write into it, so it is enough to look before.
-                return try connection.read { database in
-                    try tables.look(SQLiteConnection(database), path)
-                    return try body(database)
-                }
+                return try connection.read { try look($0, body) }
             }
             var stillness = try FileStillness.look(path)
             let isBesideWriters = stillness == nil
@@ -89,11 +86,16 @@ final class ReadOnlyFile: Sendable {
                 }
             }
             guard let looked = stillness else { continue }
-            let result = Result { try readStill(looked, body) }
+            let result = Result { try still.read(looked, opening: openStill) { try look($0, body) } }
             let now = try isBesideWriters ? FileStillness(path, besideEmptyLog: true) : FileStillness.look(path)
             if now == stillness { return try result.get() }
         }
         throw PenstockError(.busy, "\(path) was written to at every look; look again.")
+    }
+
+    private func look<T>(_ database: Database, _ body: (Database) throws -> T) throws -> T {
+        try tables.look(SQLiteConnection(database), path)
+        return try body(database)
     }
 
     /// Lets go of the file. Every later reading throws `closed`.
@@ -131,14 +133,6 @@ final class ReadOnlyFile: Sendable {
         let companions = OpenCompanions(of: path)
         state.withLock { if case .idle = $0 { $0 = .open(connection, companions) } }
         try still.letGo()
-    }
-
-    /// Reads a file that is not written to at this moment.
-    private func readStill<T>(_ stillness: FileStillness, _ body: (Database) throws -> T) throws -> T {
-        try still.read(stillness, opening: openStill) { database in
-            try tables.look(SQLiteConnection(database), path)
-            return try body(database)
-        }
     }
 
     private func openStill() throws -> DatabaseQueue {
