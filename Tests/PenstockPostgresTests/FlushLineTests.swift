@@ -19,8 +19,8 @@ struct FlushLineTests {
         life = try ServerLife(schema.server)
         writer = PostgresConnection(schema.server)
         let sessions = Sessions(
-            schema.address, clock: ServerClock(), locks: SessionLocks(random: SystemRandom()), busyMax: .seconds(60))
-        flushes = FlushLine(sessions, slots: nil, random: SystemRandom(), timings: WriteTimings())
+            schema.address, clock: ServerClock(), locks: SessionLocks(), busyMax: .seconds(60))
+        flushes = FlushLine(sessions, slots: nil, timings: WriteTimings())
     }
 
     /// Has a transaction flushed that a writer has committed.
@@ -86,7 +86,7 @@ struct FlushLineTests {
         let relay = try Relay(to: PostgresServer.shared.get().socketPath)
         let url = schema.url.replacing(/\?host=[^&]*/, with: "?host=127.0.0.1") + "&port=\(relay.port)"
         let sessions = Sessions(
-            try ServerAddress(url), clock: ServerClock(), locks: SessionLocks(random: SystemRandom()),
+            try ServerAddress(url), clock: ServerClock(), locks: SessionLocks(),
             busyMax: .seconds(60))
         let waited = try await SystemThread.run { () -> Duration? in
             let server = try sessions.connect(waitsForStandbys: true)

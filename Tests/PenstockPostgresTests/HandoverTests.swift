@@ -275,8 +275,8 @@ struct HandoverTests {
         #expect(requests.count == 1 && requests[0].awaitsFlush)
         let nowhere = try ServerAddress("postgres://penstock@127.0.0.1:1/postgres")
         let sessions = Sessions(
-            nowhere, clock: ServerClock(), locks: SessionLocks(random: SystemRandom()), busyMax: .milliseconds(50))
-        let flushes = FlushLine(sessions, slots: slots, random: SystemRandom(), timings: WriteTimings())
+            nowhere, clock: ServerClock(), locks: SessionLocks(), busyMax: .milliseconds(50))
+        let flushes = FlushLine(sessions, slots: slots, timings: WriteTimings())
         flushes.add(
             FlushLine.Entry(
                 jobs: [], mark: CommitMark(writer: 1, number: 1), requests: requests, life: try ServerLife(server),

@@ -24,7 +24,7 @@ struct IncarnationTests {
     /// messages be worked twice.
     @Test func workersOfTheLifeBeforeHaveTenSecondsToComeBack() async throws {
         let server = try await ClosedSchema().server
-        let (locks, connection) = (SessionLocks(random: SystemRandom()), PostgresConnection(server))
+        let (locks, connection) = (SessionLocks(), PostgresConnection(server))
         func areHeld() throws -> [Bool] {
             let sights = try locks.look(connection)
             return ["session-before", "session-since"].map { sights.sight(of: $0).isHeld }

@@ -18,7 +18,7 @@ struct ServerLookTests {
         server = schema.server
         let clock = ServerClock()
         try clock.read(server)
-        look = ServerLook(PostgresConnection(server), SessionLocks(random: SystemRandom()), clock)
+        look = ServerLook(PostgresConnection(server), SessionLocks(), clock)
         // What was there before is none of its news.
         _ = try look.look(asksForOthers: false)
     }

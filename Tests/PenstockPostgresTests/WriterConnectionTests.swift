@@ -16,7 +16,7 @@ struct WriterConnectionTests {
     init() async throws {
         schema = try await ClosedSchema()
         let sessions = Sessions(
-            schema.address, clock: ServerClock(), locks: SessionLocks(random: SystemRandom()), busyMax: .seconds(60))
+            schema.address, clock: ServerClock(), locks: SessionLocks(), busyMax: .seconds(60))
         connection = WriterConnection(sessions, timings: WriteTimings(), stalls: Stalls()) { [connected] in
             connected.add()
         }
@@ -43,7 +43,7 @@ struct WriterConnectionTests {
     @Test func anEndRemovesTheRowsOfItsProcess() throws {
         for number in Int64(1)...3 {
             var session = try made()
-            let mark = session.nextMark(number, rows: connection.numbers)
+            let mark = session.nextMark(number)
             try mark.write(session.connection)
             connection.keep(session)
             if number < 3 { connection.disconnect() }

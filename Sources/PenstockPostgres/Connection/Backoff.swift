@@ -8,7 +8,7 @@ struct Backoff {
     private let random: any RandomSource
     private var seconds = Self.first
 
-    init(random: any RandomSource) { self.random = random }
+    init(random: any RandomSource = SystemRandom()) { self.random = random }
 
     /// How long to wait this time.
     mutating func next() -> Duration {

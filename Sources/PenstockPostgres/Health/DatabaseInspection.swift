@@ -115,7 +115,7 @@ struct DatabaseInspection {
             // Sessions are at the primary.
             report.unchecked.formUnion(ofWorkers)
         } else {
-            let locks = SessionLocks(random: SystemRandom())
+            let locks = SessionLocks()
             try part("workers and leases", ofWorkers, server, &report) {
                 try WorkerInspection(stuckAfter: bounds.stuckAfter, time: clock, locks: locks).inspect(connection, &$0)
             }

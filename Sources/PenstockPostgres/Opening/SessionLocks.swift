@@ -1,17 +1,12 @@
 import Foundation
-import PenstockCore
 import PenstockProcesses
 import PenstockSQL
 
 /// The locks of workers that share a database: advisory locks of their sessions. The server lets go of them when the process or
 /// its host is gone, as it does of all that a session holds.
 struct SessionLocks: WorkerLocks {
-    /// The number of this process's lock.
-    let id: Int32
-
-    init(random: any RandomSource) {
-        id = Int32(truncatingIfNeeded: random.next() >> 33)
-    }
+    /// The number of this process's lock, of the system's own generator: two processes of one seed must not have one lock.
+    let id = Int32.random(in: 0 ... .max)
 
     func look(_ connection: Connection) throws -> any WorkerSights {
         // Sessions are at the primary, and the table of the server's lives, which is not logged, as well.

@@ -112,8 +112,7 @@ public final class PostgresStore: SQLStore {
         try clock.read(server)
         let time = options.time ?? clock
         let random = options.random
-        // Of the machine's own generator: two processes of one seed must not have one lock.
-        let locks = SessionLocks(random: SystemRandom())
+        let locks = SessionLocks()
         let sessions = Sessions(address, clock: clock, locks: locks, busyMax: options.busyMax)
         self.sessions = sessions
         let readers = ReaderPool(sessions)
@@ -124,9 +123,9 @@ public final class PostgresStore: SQLStore {
             ChangeListener(database: nil, folder: host.folder.folder, doorbell: host.doorbell) { NothingElse() }
         }
         self.neighbours = neighbours
-        let bell = try ServerBell(
-            sessions, host: host, random: SystemRandom(), hearsRingsAlone: options.hearsRingsAlone
-        ) { neighbours?.hearsEverything == true }
+        let bell = try ServerBell(sessions, host: host, hearsRingsAlone: options.hearsRingsAlone) {
+            neighbours?.hearsEverything == true
+        }
         self.bell = bell
         let timings = WriteTimings()
         writeTimings = timings

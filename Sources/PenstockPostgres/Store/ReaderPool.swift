@@ -69,7 +69,7 @@ final class ReaderPool: Sendable {
     }
 
     private func readOften(_ body: (Connection) throws -> Void, until end: ContinuousClock.Instant) throws {
-        var backoff = Backoff(random: SystemRandom())
+        var backoff = Backoff()
         while true {
             do {
                 return try readOnce(body)

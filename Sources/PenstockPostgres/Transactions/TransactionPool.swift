@@ -37,8 +37,6 @@ final class TransactionPool: Sendable {
     private let timings: WriteTimings
     private let state = Mutex(State())
     private let places = ReadingPlaces(countMax)
-    /// Numbers of rows: two processes of one seed must not have one row.
-    private let numbers = SystemRandom()
 
     init(_ sessions: Sessions, bell: ServerBell, timings: WriteTimings) {
         self.sessions = sessions
@@ -106,7 +104,7 @@ final class TransactionPool: Sendable {
 
     /// A connection on which a transaction has begun. Nothing was done yet, so whatever is lost on the way is tried again.
     private func begun(until end: ContinuousClock.Instant) throws -> Session {
-        var backoff = Backoff(random: numbers)
+        var backoff = Backoff()
         while true {
             let idle = state.withLock { state in
                 state.idle.removeAll { $0.server.isSuperseded }
@@ -138,7 +136,7 @@ final class TransactionPool: Sendable {
         try server.run(Sessions.settings(sessions.address).map { "RESET \($0.name)" }.joined(separator: "; "))
         let connection = PostgresConnection(server)
         connection.guardsAttempts = true
-        return Session(connection, writer: Int64(numbers.next() >> 1))
+        return Session(connection, writer: CommitMark.newRow())
     }
 
     /// - Returns: a connection to the server that has the transaction.
@@ -229,7 +227,7 @@ final class TransactionPool: Sendable {
     }
 
     private func often<T>(until end: ContinuousClock.Instant, _ body: () throws -> T) throws -> T {
-        var backoff = Backoff(random: numbers)
+        var backoff = Backoff()
         while true {
             do {
                 return try body()

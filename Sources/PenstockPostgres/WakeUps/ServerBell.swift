@@ -24,7 +24,6 @@ final class ServerBell: Sendable {
     let wakeups: Wakeups
     private let host: SameHost?
     private let sessions: Sessions
-    private let random: any RandomSource
     private let state = Mutex(State())
     private let pipe: WakePipe
     private let started = Mutex(false)
@@ -41,10 +40,10 @@ final class ServerBell: Sendable {
     ///   - hearsRingsAlone: whether nobody is woken for what a look finds. For tests.
     ///   - hearsOthers: whether this process is woken by the others' doorbell.
     init(
-        _ sessions: Sessions, host: SameHost?, random: any RandomSource, hearsRingsAlone: Bool,
+        _ sessions: Sessions, host: SameHost?, hearsRingsAlone: Bool,
         hearsOthers: @escaping @Sendable () -> Bool
     ) throws {
-        (self.sessions, self.host, self.random) = (sessions, host, random)
+        (self.sessions, self.host) = (sessions, host)
         (self.hearsRingsAlone, self.hearsOthers) = (hearsRingsAlone, hearsOthers)
         wakeups = host?.doorbell.wakeups ?? Wakeups()
         mark = Self.mark + String(host?.lock.slots?.number ?? SystemRandom().next(), radix: 16) + ":"
@@ -120,7 +119,7 @@ final class ServerBell: Sendable {
     // MARK: The thread
 
     private func run() {
-        var backoff = Backoff(random: random)
+        var backoff = Backoff()
         var hasHeard = false
         while !state.withLock({ $0.isStopping }) {
             do {

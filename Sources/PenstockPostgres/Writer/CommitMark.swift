@@ -11,6 +11,9 @@ struct CommitMark: Sendable {
     /// Which transaction of the process it is.
     let number: Int64
 
+    /// A number for the row of a connection, of the system's own generator: two processes of one seed must not have one row.
+    static func newRow() -> Int64 { .random(in: 0 ... .max) }
+
     /// Writes it down, in the transaction.
     func write(_ connection: Connection) throws {
         try connection.run(Self.insert, .integer(writer), .integer(number))

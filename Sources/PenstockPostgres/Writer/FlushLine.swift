@@ -56,16 +56,14 @@ final class FlushLine: Sendable {
     private let sessions: Sessions
     /// Where the processes sleep that have asked for something; they find out by themselves where this one cannot tell them.
     private let slots: WriterSlots?
-    private let random: any RandomSource
     private let timings: WriteTimings
     private let state = Mutex(State())
     private let bell = DispatchSemaphore(value: 0)
     private let end = DispatchSemaphore(value: 0)
 
-    init(_ sessions: Sessions, slots: WriterSlots?, random: any RandomSource, timings: WriteTimings) {
+    init(_ sessions: Sessions, slots: WriterSlots?, timings: WriteTimings) {
         self.sessions = sessions
         self.slots = slots
-        self.random = random
         self.timings = timings
     }
 
@@ -179,7 +177,7 @@ final class FlushLine: Sendable {
 
     private func flush(_ entries: [Entry], _ connection: inout Known?) {
         var left = entries
-        var backoff = Backoff(random: random)
+        var backoff = Backoff()
         while let deadline = left.map(\.deadline).min() {
             do {
                 connection = connection ?? takeSpare()

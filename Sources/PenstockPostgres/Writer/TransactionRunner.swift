@@ -47,10 +47,10 @@ final class TransactionRunner {
         self.answers = answers
         access = host.map { host in
             WriterAccess(
-                host.lock, writer, random: connection.numbers,
+                host.lock, writer, random: SystemRandom(),
                 .server(connection, answers, writer, timings, lockWaitMax: lockWaitMax))
         }
-        flushes = FlushLine(sessions, slots: host?.lock.slots, random: connection.numbers, timings: timings)
+        flushes = FlushLine(sessions, slots: host?.lock.slots, timings: timings)
     }
 
     /// The thread: carries out what is asked for, until there will be nothing more.
@@ -206,7 +206,7 @@ final class TransactionRunner {
     ) throws -> LostCommit? {
         var session = try connection.connected(until: deadline)
         let server = session.server
-        let mark = session.nextMark(number, rows: connection.numbers)
+        let mark = session.nextMark(number)
         let oldRows = session.takeOldRows { flushes.firstPending }
         let transaction: Transaction
         var requests: [PostedRequest] = []

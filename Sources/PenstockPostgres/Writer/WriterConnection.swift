@@ -1,4 +1,3 @@
-import PenstockCore
 import PenstockSQL
 
 /// The connection of a process's writer, made at need, and made again when it is lost.
@@ -8,9 +7,7 @@ final class WriterConnection {
     let sessions: Sessions
     private let timings: WriteTimings
     let stalls: Stalls
-    /// Gives numbers of rows: two processes of one seed must not have one row.
-    let numbers = SystemRandom()
-    private var backoff: Backoff
+    private var backoff = Backoff()
     /// What lost connections of this process have in `penstock_writer`.
     private var lost = LostRows()
     private var lostAt: ContinuousClock.Instant?
@@ -22,7 +19,6 @@ final class WriterConnection {
         self.timings = timings
         self.stalls = stalls
         self.connects = connects
-        backoff = Backoff(random: numbers)
     }
 
     func connected(until deadline: ContinuousClock.Instant) throws -> WriterSession {
@@ -35,7 +31,7 @@ final class WriterConnection {
         try ServerLife.begin(server)
         try CommitMark.removeOld(server)
         connects()
-        let session = try WriterSession(server, rows: numbers)
+        let session = try WriterSession(server)
         // Where verdicts are said no more, the last ones go with those who come.
         try session.connection.leftVerdicts.look(at: LeftVerdicts.keysMax, session.connection)
         self.session = session

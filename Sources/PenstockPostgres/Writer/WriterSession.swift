@@ -16,21 +16,20 @@ struct WriterSession {
     /// How many rows one transaction removes.
     private static let removedMax = 16
 
-    /// - Parameter rows: gives numbers of rows.
-    init(_ server: ServerConnection, rows: SystemRandom) throws {
+    init(_ server: ServerConnection) throws {
         // What the operations put in line they tell to the queue's row themselves; see the migration `old_snapshots`.
         try server.run("SET penstock.writer = 'process'")
         life = try ServerLife(server)
         connection = PostgresConnection(server)
-        row = Self.next(rows)
+        row = CommitMark.newRow()
     }
 
     var server: ServerConnection { connection.server }
 
-    mutating func nextMark(_ number: Int64, rows: SystemRandom) -> CommitMark {
+    mutating func nextMark(_ number: Int64) -> CommitMark {
         if transactionCount >= Self.transactionsMax {
             oldRows.append((row, number - 1))
-            (row, transactionCount) = (Self.next(rows), 0)
+            (row, transactionCount) = (CommitMark.newRow(), 0)
         }
         transactionCount += 1
         return CommitMark(writer: row, number: number)
@@ -49,8 +48,6 @@ struct WriterSession {
 
     /// All rows that it may have.
     var rows: [Int64] { oldRows.map(\.row) + [row] }
-
-    private static func next(_ rows: SystemRandom) -> Int64 { Int64(rows.next() >> 1) }
 
     /// Begins a transaction, and waits for the other writers' end. What it reads first is asked for on the same way.
     func begin(
