@@ -18,8 +18,7 @@ struct FlushLineTests {
         schema = try await ClosedSchema()
         life = try ServerLife(schema.server)
         writer = PostgresConnection(schema.server)
-        let sessions = Sessions(
-            schema.address, clock: ServerClock(), locks: SessionLocks(), busyMax: .seconds(60))
+        let sessions = Sessions(schema.address, busyMax: .seconds(60))
         flushes = FlushLine(sessions, slots: nil, timings: WriteTimings())
     }
 
@@ -85,9 +84,7 @@ struct FlushLineTests {
     @Test func aServerThatFallsSilentAsAConnectionIsMadeReadyIsNotWaitedForAsByCalls() async throws {
         let relay = try Relay(to: PostgresServer.shared.get().socketPath)
         let url = schema.url.replacing(/\?host=[^&]*/, with: "?host=127.0.0.1") + "&port=\(relay.port)"
-        let sessions = Sessions(
-            try ServerAddress(url), clock: ServerClock(), locks: SessionLocks(),
-            busyMax: .seconds(60))
+        let sessions = Sessions(try ServerAddress(url), busyMax: .seconds(60))
         let waited = try await SystemThread.run { () -> Duration? in
             let server = try sessions.connect(waitsForStandbys: true)
             relay.standStill(true)

@@ -274,8 +274,7 @@ struct HandoverTests {
         let requests = PostedRequest.taken(from: slots, besides: nil, at: SystemTime().now)
         #expect(requests.count == 1 && requests[0].awaitsFlush)
         let nowhere = try ServerAddress("postgres://penstock@127.0.0.1:1/postgres")
-        let sessions = Sessions(
-            nowhere, clock: ServerClock(), locks: SessionLocks(), busyMax: .milliseconds(50))
+        let sessions = Sessions(nowhere, busyMax: .milliseconds(50))
         let flushes = FlushLine(sessions, slots: slots, timings: WriteTimings())
         flushes.add(
             FlushLine.Entry(

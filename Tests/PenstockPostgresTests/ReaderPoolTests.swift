@@ -15,7 +15,7 @@ import Testing
         silent.standStill(true)
         let sessions = Sessions(
             try ServerAddress("postgres://penstock@127.0.0.1:\(silent.port)/postgres?connect_timeout=100"),
-            clock: ServerClock(), locks: SessionLocks(), busyMax: .seconds(1))
+            busyMax: .seconds(1))
         let pool = ReaderPool(sessions, time: time)
         let readings = (0..<50).map { _ in Task { await errorCode { try await pool.read { _ in } } } }
         try await eventually { pool.waitingCount == 46 }
@@ -41,8 +41,7 @@ import Testing
     func aReadingIsOneSnapshot() async throws {
         let schema = try await ClosedSchema()
         let address = schema.address
-        let sessions = Sessions(
-            address, clock: ServerClock(), locks: SessionLocks(), busyMax: .seconds(60))
+        let sessions = Sessions(address, busyMax: .seconds(60))
         let pool = ReaderPool(sessions)
         let counts = Mutex<[Int64?]>([])
         let count: @Sendable (Connection) throws -> Void = { connection in
@@ -67,8 +66,7 @@ import Testing
     @Test(.enabled(if: PostgresServer.programs != nil, "This machine has no PostgreSQL."))
     func aServerThatWasLeftIsReadNoMore() async throws {
         let address = try await ClosedSchema().address
-        let sessions = Sessions(
-            address, clock: ServerClock(), locks: SessionLocks(), busyMax: .seconds(60))
+        let sessions = Sessions(address, busyMax: .seconds(60))
         let pool = ReaderPool(sessions)
         let processes = Mutex<[Int64?]>([])
         let read: @Sendable (Connection) throws -> Void = { connection in

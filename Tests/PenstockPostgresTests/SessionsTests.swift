@@ -9,7 +9,7 @@ import Testing
 struct SessionsTests {
     /// Those of a process of its own.
     private func process(_ address: ServerAddress) -> Sessions {
-        Sessions(address, clock: ServerClock(), locks: SessionLocks(), busyMax: .seconds(60))
+        Sessions(address, busyMax: .seconds(60))
     }
 
     /// A session that goes on may hold what all want, and the process that gave it up cannot tell it so: its next one ends it.

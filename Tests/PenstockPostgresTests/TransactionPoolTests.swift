@@ -22,8 +22,7 @@ struct TransactionPoolTests {
 
     /// A pool, and a bell that nobody rings but its transactions: it has no connection.
     private static func made(_ address: ServerAddress) throws -> (TransactionPool, ServerBell) {
-        let sessions = Sessions(
-            address, clock: ServerClock(), locks: SessionLocks(), busyMax: .seconds(60))
+        let sessions = Sessions(address, busyMax: .seconds(60))
         let bell = try ServerBell(sessions, host: nil, hearsRingsAlone: false) { false }
         bell.stop()
         return (TransactionPool(sessions, bell: bell, timings: WriteTimings()), bell)

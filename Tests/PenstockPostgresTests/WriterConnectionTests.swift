@@ -15,8 +15,7 @@ struct WriterConnectionTests {
 
     init() async throws {
         schema = try await ClosedSchema()
-        let sessions = Sessions(
-            schema.address, clock: ServerClock(), locks: SessionLocks(), busyMax: .seconds(60))
+        let sessions = Sessions(schema.address, busyMax: .seconds(60))
         connection = WriterConnection(sessions, timings: WriteTimings(), stalls: Stalls()) { [connected] in
             connected.add()
         }

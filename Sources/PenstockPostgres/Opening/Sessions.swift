@@ -7,17 +7,17 @@ import Synchronization
 /// still, and would hold the lock of a dead one for as long as no standby is back.
 final class Sessions: Sendable {
     let address: ServerAddress
-    let clock: ServerClock
-    let locks: SessionLocks
+    /// Told the time by each connection.
+    let clock = ServerClock()
+    /// The lock that each connection holds.
+    let locks = SessionLocks()
     let busyMax: Duration
     /// The server's processes that have not answered in time. Those that go on have this process's lock, wait for a standby or hold
     /// what others want, and have nobody to tell.
     private let abandoned = Mutex<[Int32]>([])
 
-    init(_ address: ServerAddress, clock: ServerClock, locks: SessionLocks, busyMax: Duration) {
+    init(_ address: ServerAddress, busyMax: Duration) {
         self.address = address
-        self.clock = clock
-        self.locks = locks
         self.busyMax = busyMax
     }
 

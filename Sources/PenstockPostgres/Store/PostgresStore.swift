@@ -107,14 +107,12 @@ public final class PostgresStore: SQLStore {
     }
 
     private init(_ address: ServerAddress, _ options: Options, _ server: ServerConnection) throws {
-        let clock = ServerClock()
-        // What callers say of times is looked at before anything is asked of the server.
-        try clock.read(server)
-        let time = options.time ?? clock
-        let random = options.random
-        let locks = SessionLocks()
-        let sessions = Sessions(address, clock: clock, locks: locks, busyMax: options.busyMax)
+        let sessions = Sessions(address, busyMax: options.busyMax)
         self.sessions = sessions
+        // What callers say of times is looked at before anything is asked of the server.
+        try sessions.clock.read(server)
+        let time = options.time ?? sessions.clock
+        let random = options.random
         let readers = ReaderPool(sessions)
         self.readers = readers
         let host = options.access == .readWrite ? SameHost(server, address) : nil
@@ -145,7 +143,8 @@ public final class PostgresStore: SQLStore {
             }
         }
         core = SQLStoreCore(
-            writer: writer, worker: WorkerIdentity(locks, name: options.workerName, time: time), locks: locks,
+            writer: writer, worker: WorkerIdentity(sessions.locks, name: options.workerName, time: time),
+            locks: sessions.locks,
             // The server's clock goes on while nobody gets through to it, and leases end.
             suspension: MachineSuspension(asleep: { stalls.total }), time: time, random: random, wakeups: bell.wakeups,
             doorbell: host?.doorbell, afterStep: options.afterStep, requireStill: {},
