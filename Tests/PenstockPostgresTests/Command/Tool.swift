@@ -70,17 +70,17 @@ struct Tool {
     ///
     /// - Returns: how many rows the last one gave.
     @discardableResult
-    func sql(_ statements: String) throws -> Int {
-        let server = try ServerConnection(ServerAddress(url))
-        return Int(
-            try server.run("SET client_min_messages = warning; SET search_path = \(schema); " + statements).rowCount)
-    }
+    func sql(_ statements: String) throws -> Int { Int(try answer(to: statements).rowCount) }
 
     /// The first column of what a statement finds, as texts.
     func column(_ statement: String) throws -> [String] {
-        let server = try ServerConnection(ServerAddress(url))
-        let found = try server.run("SET client_min_messages = warning; SET search_path = \(schema); " + statement)
+        let found = try answer(to: statement)
         return (0..<found.rowCount).map { found.text($0, 0) }
+    }
+
+    private func answer(to statements: String) throws -> ServerResult {
+        try ServerConnection(ServerAddress(url)).run(
+            "SET client_min_messages = warning; SET search_path = \(schema); " + statements)
     }
 
     /// Whether anybody has made the schema.

@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+import PenstockCore
 import PenstockTestKit
 import Subprocess
 import Synchronization
@@ -22,17 +23,13 @@ final class Site: Sendable {
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(atPath: folder) }
         let site = Site(folder: folder)
-        let result: Result<Void, any Error>
-        do {
+        let result = await Result.of {
             // A proof that is out of time ends because its processes do.
             try await withTaskCancellationHandler {
                 try await body(site)
             } onCancel: {
                 site.killAll()
             }
-            result = .success(())
-        } catch {
-            result = .failure(error)
         }
         site.killAll()
         for child in site.children.withLock({ $0 }) { _ = try? await child.end }
