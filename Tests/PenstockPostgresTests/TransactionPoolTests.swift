@@ -33,7 +33,7 @@ struct TransactionPoolTests {
         _ body: @escaping @Sendable (PostgresTransaction) throws -> Answer
     ) async throws -> Answer {
         try await (pool ?? self.pool).run(
-            of: schema.store, schema.store.core, durability: .processCrash, timeout: timeout, body)
+            of: schema.store, durability: .processCrash, timeout: timeout, body)
     }
 
     private func close() async throws {
@@ -110,7 +110,7 @@ struct TransactionPoolTests {
         let call = Task {
             defer { ended.add() }
             return await errorCode {
-                _ = try await pool.run(of: store, store.core, durability: .powerLoss, timeout: .seconds(60)) {
+                _ = try await pool.run(of: store, durability: .powerLoss, timeout: .seconds(60)) {
                     try $0.enqueue([NewMessage(payload: [1])], to: jobs).count
                 }
             }

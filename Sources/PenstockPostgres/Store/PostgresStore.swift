@@ -162,7 +162,7 @@ public final class PostgresStore: SQLStore {
     ) async throws -> Answer {
         try core.writer.refuseClosed()
         if isReadOnly { throw Self.readOnly(sessions.address) }
-        return try await transactions.run(of: self, core, durability: durability, timeout: timeout, body)
+        return try await transactions.run(of: self, durability: durability, timeout: timeout, body)
     }
 
     deinit {

@@ -12,8 +12,7 @@ package import PenstockSQL
 /// From the first call that concerns a queue to the end of the transaction it holds the store's writer lock: nobody else enqueues,
 /// claims or settles meanwhile. So these calls come last, and nothing slow after them.
 public final class PostgresTransaction: ApplicationTransaction {
-    package let storage: any MessageStore
-    let core: SQLStoreCore
+    private let store: any SQLStore
     private let sessions: Sessions
     private let connection: PostgresConnection
     package let durability: Durability
@@ -29,11 +28,9 @@ public final class PostgresTransaction: ApplicationTransaction {
     private var held: Set<Lease> = []
 
     init(
-        of storage: any MessageStore, _ core: SQLStoreCore, _ sessions: Sessions, _ connection: PostgresConnection,
-        durability: Durability
+        of store: any SQLStore, _ sessions: Sessions, _ connection: PostgresConnection, durability: Durability
     ) {
-        self.storage = storage
-        self.core = core
+        self.store = store
         self.sessions = sessions
         self.connection = connection
         self.durability = durability
@@ -90,7 +87,9 @@ public final class PostgresTransaction: ApplicationTransaction {
 
     // MARK: What the store does in it
 
-    package var time: any TimeSource { core.time }
+    package var storage: any MessageStore { store }
+
+    package var time: any TimeSource { store.core.time }
 
     /// As ``PenstockSQL/JoinableTransaction/join(duringMove:_:)``; the first one takes the writer lock.
     package func join<T>(duringMove: Departure.Allowance, _ body: (Transaction) throws -> T) throws -> T {
@@ -113,7 +112,7 @@ public final class PostgresTransaction: ApplicationTransaction {
 
     private func carryOut<T>(_ body: (Transaction) throws -> T) throws -> T {
         let transaction = try Transaction(
-            connection, path: sessions.address.description, time: core.time, random: core.random,
+            connection, path: sessions.address.description, time: time, random: store.core.random,
             policies: PolicyCache())
         let value = try transaction.part(body)
         rings += transaction.rings

@@ -49,14 +49,14 @@ final class TransactionPool: Sendable {
 
     /// Runs `body` in a transaction, and commits it, on a thread that may block. A caller that is cancelled waits all the same.
     func run<Answer: Sendable>(
-        of storage: any MessageStore, _ core: SQLStoreCore, durability: Durability, timeout: Duration,
+        of store: any SQLStore, durability: Durability, timeout: Duration,
         _ body: @escaping @Sendable (PostgresTransaction) throws -> Answer
     ) async throws -> Answer {
         let end = ContinuousClock.now + timeout
         // A task of its own: what has begun goes on, and so does what waits to begin.
         let transaction = Task { [self] in
             try await places.run(within: timeout) { [self] in
-                try run(of: storage, core, durability: durability, until: end, body)
+                try run(of: store, durability: durability, until: end, body)
             }
         }
         do {
@@ -68,12 +68,11 @@ final class TransactionPool: Sendable {
     }
 
     private func run<Answer>(
-        of storage: any MessageStore, _ core: SQLStoreCore, durability: Durability, until end: ContinuousClock.Instant,
+        of store: any SQLStore, durability: Durability, until end: ContinuousClock.Instant,
         _ body: (PostgresTransaction) throws -> Answer
     ) throws -> Answer {
         let session = try begun(until: end)
-        let transaction = PostgresTransaction(
-            of: storage, core, sessions, session.connection, durability: durability)
+        let transaction = PostgresTransaction(of: store, sessions, session.connection, durability: durability)
         let answer: Answer
         do {
             answer = try body(transaction)
