@@ -19,7 +19,7 @@ struct FlushLineTests {
         life = try ServerLife(schema.server)
         writer = PostgresConnection(schema.server)
         let sessions = Sessions(schema.address, busyMax: .seconds(60))
-        flushes = FlushLine(sessions, slots: nil, timings: WriteTimings())
+        flushes = FlushLine(sessions, slots: nil)
     }
 
     /// Has a transaction flushed that a writer has committed.

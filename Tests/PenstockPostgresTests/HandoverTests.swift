@@ -275,7 +275,7 @@ struct HandoverTests {
         #expect(requests.count == 1 && requests[0].awaitsFlush)
         let nowhere = try ServerAddress("postgres://penstock@127.0.0.1:1/postgres")
         let sessions = Sessions(nowhere, busyMax: .milliseconds(50))
-        let flushes = FlushLine(sessions, slots: slots, timings: WriteTimings())
+        let flushes = FlushLine(sessions, slots: slots)
         flushes.add(
             FlushLine.Entry(
                 jobs: [], mark: CommitMark(writer: 1, number: 1), requests: requests, life: try ServerLife(server),

@@ -25,7 +25,7 @@ struct TransactionPoolTests {
         let sessions = Sessions(address, busyMax: .seconds(60))
         let bell = try ServerBell(sessions, host: nil, hearsRingsAlone: false) { false }
         bell.stop()
-        return (TransactionPool(sessions, bell: bell, timings: WriteTimings()), bell)
+        return (TransactionPool(sessions, bell: bell), bell)
     }
 
     private func run<Answer: Sendable>(

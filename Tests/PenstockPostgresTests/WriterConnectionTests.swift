@@ -16,9 +16,7 @@ struct WriterConnectionTests {
     init() async throws {
         schema = try await ClosedSchema()
         let sessions = Sessions(schema.address, busyMax: .seconds(60))
-        connection = WriterConnection(sessions, timings: WriteTimings(), stalls: Stalls()) { [connected] in
-            connected.add()
-        }
+        connection = WriterConnection(sessions) { [connected] in connected.add() }
     }
 
     private func made() throws -> WriterSession { try connection.connected(until: .now + .seconds(60)) }

@@ -1,5 +1,6 @@
 import Foundation
 import PenstockCore
+import PenstockSQL
 import Synchronization
 
 /// Makes the connections of one store. Each holds the lock by which other processes see that this one lives, so that the loss of
@@ -11,6 +12,10 @@ final class Sessions: Sendable {
     let clock = ServerClock()
     /// The lock that each connection holds.
     let locks = SessionLocks()
+    /// How long its writers have waited for the server's disk, and for each other.
+    let timings = WriteTimings()
+    /// How long it has waited for the server.
+    let stalls = Stalls()
     let busyMax: Duration
     /// The server's processes that have not answered in time. Those that go on have this process's lock, wait for a standby or hold
     /// what others want, and have nobody to tell.

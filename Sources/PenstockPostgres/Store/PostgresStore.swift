@@ -65,7 +65,6 @@ public final class PostgresStore: SQLStore {
     private let host: SameHost?
     /// Hears the other processes of this machine.
     private let neighbours: ChangeListener?
-    private let writeTimings: WriteTimings
     private let isReadOnly: Bool
 
     /// Opens the store at `url`, and brings its tables to the newest schema unless the options say otherwise.
@@ -125,16 +124,13 @@ public final class PostgresStore: SQLStore {
             neighbours?.hearsEverything == true
         }
         self.bell = bell
-        let timings = WriteTimings()
-        writeTimings = timings
-        transactions = TransactionPool(sessions, bell: bell, timings: timings)
+        transactions = TransactionPool(sessions, bell: bell)
         isReadOnly = options.access == .readOnly
         let refusal = Self.readOnly(address)
-        let stalls = Stalls()
         let writer = try GroupWriter(busyMax: options.busyMax, refusal: isReadOnly ? refusal : nil) { writer in
             TransactionRunner(
-                writer, sessions: sessions, time: time, random: random, timings: timings, bell: bell, stalls: stalls,
-                host: host, lockWaitMax: options.lockWaitMax
+                writer, sessions: sessions, time: time, random: random, bell: bell, host: host,
+                lockWaitMax: options.lockWaitMax
             ).run()
         }
         if !isReadOnly {
@@ -146,8 +142,8 @@ public final class PostgresStore: SQLStore {
             writer: writer, worker: WorkerIdentity(sessions.locks, name: options.workerName, time: time),
             locks: sessions.locks,
             // The server's clock goes on while nobody gets through to it, and leases end.
-            suspension: MachineSuspension(asleep: { stalls.total }), time: time, random: random, wakeups: bell.wakeups,
-            doorbell: host?.doorbell, afterStep: options.afterStep, requireStill: {},
+            suspension: MachineSuspension(asleep: { sessions.stalls.total }), time: time, random: random,
+            wakeups: bell.wakeups, doorbell: host?.doorbell, afterStep: options.afterStep, requireStill: {},
             read: { try await readers.read($0) })
     }
 
@@ -183,7 +179,7 @@ public final class PostgresStore: SQLStore {
     public var lookInterval: Duration { bell.hearsEverything ? .seconds(60) : .milliseconds(250) }
 
     /// How long this process has waited for the server's disk, and for the other processes that write.
-    public var timings: StoreTimings { writeTimings.now }
+    public var timings: StoreTimings { sessions.timings.now }
 
     /// Finishes what was begun, gives back what this process has leased, and lets go of the server.
     ///

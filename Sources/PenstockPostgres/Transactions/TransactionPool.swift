@@ -34,14 +34,12 @@ final class TransactionPool: Sendable {
 
     private let sessions: Sessions
     private let bell: ServerBell
-    private let timings: WriteTimings
     private let state = Mutex(State())
     private let places = ReadingPlaces(countMax)
 
-    init(_ sessions: Sessions, bell: ServerBell, timings: WriteTimings) {
+    init(_ sessions: Sessions, bell: ServerBell) {
         self.sessions = sessions
         self.bell = bell
-        self.timings = timings
     }
 
     /// How many callers wait for the transactions before theirs.
@@ -201,7 +199,7 @@ final class TransactionPool: Sendable {
                         if !isThere { throw ServerFailures.unknown(self.sessions.address, nil) }
                     }
                     do {
-                        let failure = try FlushLine.commit(session.server, sessions.address, timings, Self.record)
+                        let failure = try FlushLine.commit(session.server, sessions, Self.record)
                         if let failure { throw failure }
                     } catch {
                         sessions.abandon(session.server)

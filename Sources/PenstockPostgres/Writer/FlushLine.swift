@@ -56,25 +56,23 @@ final class FlushLine: Sendable {
     private let sessions: Sessions
     /// Where the processes sleep that have asked for something; they find out by themselves where this one cannot tell them.
     private let slots: WriterSlots?
-    private let timings: WriteTimings
     private let state = Mutex(State())
     private let bell = DispatchSemaphore(value: 0)
     private let end = DispatchSemaphore(value: 0)
 
-    init(_ sessions: Sessions, slots: WriterSlots?, timings: WriteTimings) {
+    init(_ sessions: Sessions, slots: WriterSlots?) {
         self.sessions = sessions
         self.slots = slots
-        self.timings = timings
     }
 
     /// Sees to it that the thread has a connection before a transaction is committed that needs it: then a server that takes no more of them
     /// leaves nothing open. Where the thread loses it later it connects behind the COMMIT. Blocks.
     ///
     /// - Throws: ``Unready``. It says nothing of the connection that writes.
-    func makeReady(_ stalls: Stalls) throws {
+    func makeReady() throws {
         if state.withLock({ $0.isConnected || $0.spare != nil }) { return }
         let start = ContinuousClock.now
-        defer { stalls.note(since: start) }
+        defer { sessions.stalls.note(since: start) }
         do {
             let spare = Spare(try connected())
             state.withLock { $0.spare = spare }
@@ -194,7 +192,7 @@ final class FlushLine: Sendable {
                 server.deadline = max(deadline, .now) + .seconds(1)
                 let lost = try left.filter { try !known.has($0) && !$0.mark.isThere(server) }
                 if lost.isEmpty {
-                    let failure = try Self.commit(server, sessions.address, timings) {
+                    let failure = try Self.commit(server, sessions) {
                         _ = try $0.run(prepared: Self.record, [])
                     }
                     // Another connection has found the server that was promoted since: whether that has it is to be seen.
@@ -245,17 +243,16 @@ final class FlushLine: Sendable {
     /// - Parameter record: commits something that waits for that.
     /// - Returns: why nobody knows whether a standby has it.
     static func commit(
-        _ server: ServerConnection, _ address: ServerAddress, _ timings: WriteTimings,
-        _ record: (ServerConnection) throws -> Void
+        _ server: ServerConnection, _ sessions: Sessions, _ record: (ServerConnection) throws -> Void
     ) throws -> PenstockError? {
         _ = server.takeWarning()
         let start = ContinuousClock.now
         try record(server)
-        timings.recordFlush(since: start)
+        sessions.timings.recordFlush(since: start)
         guard let warning = server.takeWarning() else { return nil }
         return PenstockError(
             .outcomeUnknown,
-            "What was written is at \(address.description), and no standby has confirmed it; look whether it is there before "
+            "What was written is at \(sessions.address.description), and no standby has confirmed it; look whether it is there before "
                 + "you make the call again.",
             cause: ServerError(message: warning))
     }

@@ -4,12 +4,11 @@ import PenstockSQL
 extension WriterAccess.Engine {
     /// Processes of one machine at a server: the server's lock decides what becomes of a request, and the local one spares it transactions.
     static func server(
-        _ connection: WriterConnection, _ answers: HostAnswers, _ writer: GroupWriter, _ timings: WriteTimings,
-        lockWaitMax: Duration
+        _ connection: WriterConnection, _ answers: HostAnswers, _ writer: GroupWriter, lockWaitMax: Duration
     ) -> WriterAccess.Engine {
         WriterAccess.Engine(
             busyMax: connection.sessions.busyMax, sharesTransactions: true, lockWaitMax: lockWaitMax,
-            timings: timings, requireStill: {},
+            timings: connection.sessions.timings, requireStill: {},
             // A process may still write to a server that was given up for another one.
             readTold: { connection.session?.life.answer(in: $0) },
             readAnswer: { request in

@@ -32,8 +32,7 @@ final class TransactionRunner {
 
     init(
         _ writer: GroupWriter, sessions: Sessions, time: any TimeSource, random: any RandomSource,
-        timings: WriteTimings,
-        bell: ServerBell, stalls: Stalls, host: SameHost?, lockWaitMax: Duration
+        bell: ServerBell, host: SameHost?, lockWaitMax: Duration
     ) {
         self.writer = writer
         self.time = time
@@ -41,16 +40,16 @@ final class TransactionRunner {
         self.bell = bell
         let policies = PolicyCache()
         self.policies = policies
-        let connection = WriterConnection(sessions, timings: timings, stalls: stalls) { policies.forget() }
+        let connection = WriterConnection(sessions) { policies.forget() }
         self.connection = connection
         let answers = HostAnswers(number: host?.lock.slots?.number ?? 0)
         self.answers = answers
         access = host.map { host in
             WriterAccess(
                 host.lock, writer, random: SystemRandom(),
-                .server(connection, answers, writer, timings, lockWaitMax: lockWaitMax))
+                .server(connection, answers, writer, lockWaitMax: lockWaitMax))
         }
-        flushes = FlushLine(sessions, slots: host?.lock.slots, timings: timings)
+        flushes = FlushLine(sessions, slots: host?.lock.slots)
     }
 
     /// The thread: carries out what is asked for, until there will be nothing more.
@@ -137,7 +136,7 @@ final class TransactionRunner {
     private func isAnswered(_ job: any Job) -> Bool {
         guard let session = connection.session else { return false }
         let start = ContinuousClock.now
-        defer { connection.stalls.note(since: start) }
+        defer { connection.sessions.stalls.note(since: start) }
         do {
             session.server.deadline = job.deadline + WriterSession.grace
             return try job.check(session.connection, now: time.now)
@@ -211,7 +210,7 @@ final class TransactionRunner {
         let transaction: Transaction
         var requests: [PostedRequest] = []
         hadRequests = false
-        if jobs.includePowerLoss { try flushes.makeReady(connection.stalls) }
+        if jobs.includePowerLoss { try flushes.makeReady() }
         do {
             session.connection.guardsAttempts = guardsAttempts
             session.connection.sendsAhead = !guardsAttempts

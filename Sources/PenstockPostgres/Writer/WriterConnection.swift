@@ -5,8 +5,6 @@ final class WriterConnection {
     /// The connection; `nil`: there is none.
     private(set) var session: WriterSession?
     let sessions: Sessions
-    private let timings: WriteTimings
-    let stalls: Stalls
     private var backoff = Backoff()
     /// What lost connections of this process have in `penstock_writer`.
     private var lost = LostRows()
@@ -14,10 +12,8 @@ final class WriterConnection {
     /// Called with each new connection.
     private let connects: () -> Void
 
-    init(_ sessions: Sessions, timings: WriteTimings, stalls: Stalls, connects: @escaping () -> Void) {
+    init(_ sessions: Sessions, connects: @escaping () -> Void) {
         self.sessions = sessions
-        self.timings = timings
-        self.stalls = stalls
         self.connects = connects
     }
 
@@ -25,7 +21,7 @@ final class WriterConnection {
         leaveSuperseded()
         if let session { return session }
         let start = ContinuousClock.now
-        defer { stalls.note(since: start) }
+        defer { sessions.stalls.note(since: start) }
         let server = try sessions.connect()
         server.deadline = max(deadline, .now + WriterSession.workMax) + WriterSession.grace
         try ServerLife.begin(server)
@@ -35,7 +31,7 @@ final class WriterConnection {
         // Where verdicts are said no more, the last ones go with those who come.
         try session.connection.leftVerdicts.look(at: LeftVerdicts.keysMax, session.connection)
         self.session = session
-        if let lostAt { stalls.note(since: lostAt) }
+        if let lostAt { sessions.stalls.note(since: lostAt) }
         lostAt = nil
         return session
     }
@@ -54,12 +50,12 @@ final class WriterConnection {
         lostAt = lostAt ?? .now
     }
 
-    /// Begins a transaction of `session`, as ``WriterSession/begin(until:_:_:_:prefetching:)`` says.
+    /// Begins a transaction of `session`, as ``WriterSession/begin(until:_:prefetching:)`` says.
     func begin(
         _ session: WriterSession, until deadline: ContinuousClock.Instant,
         prefetching: (PostgresConnection) throws -> Void = { _ in }
     ) throws {
-        try session.begin(until: deadline, sessions, timings, stalls, prefetching: prefetching)
+        try session.begin(until: deadline, sessions, prefetching: prefetching)
     }
 
     /// Takes what a session says of itself after a transaction.

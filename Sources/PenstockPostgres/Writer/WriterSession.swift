@@ -51,7 +51,7 @@ struct WriterSession {
 
     /// Begins a transaction, and waits for the other writers' end. What it reads first is asked for on the same way.
     func begin(
-        until deadline: ContinuousClock.Instant, _ sessions: Sessions, _ timings: WriteTimings, _ stalls: Stalls,
+        until deadline: ContinuousClock.Instant, _ sessions: Sessions,
         prefetching: (PostgresConnection) throws -> Void = { _ in }
     ) throws {
         let start = ContinuousClock.now
@@ -67,8 +67,8 @@ struct WriterSession {
         try connection.prefetch(Self.takeLock)
         try prefetching(connection)
         try Self.lock(connection, sessions.clock)
-        timings.recordWriterLock(since: start)
-        stalls.note(since: start)
+        sessions.timings.recordWriterLock(since: start)
+        sessions.stalls.note(since: start)
         server.deadline = max(deadline, .now + Self.workMax) + Self.grace
     }
 
