@@ -215,7 +215,7 @@ final class TransactionRunner {
             session.connection.guardsAttempts = guardsAttempts
             session.connection.sendsAhead = !guardsAttempts
             defer { session.connection.sendsAhead = false }
-            try connection.begin(session, until: deadline) { connection in
+            try session.begin(until: deadline, connection.sessions) { connection in
                 try SaidVerdicts.prefetch(connection)
                 try Transaction.prefetch(policies, connection)
                 for job in jobs { try job.prefetch(connection, policies) }

@@ -50,14 +50,6 @@ final class WriterConnection {
         lostAt = lostAt ?? .now
     }
 
-    /// Begins a transaction of `session`, as ``WriterSession/begin(until:_:prefetching:)`` says.
-    func begin(
-        _ session: WriterSession, until deadline: ContinuousClock.Instant,
-        prefetching: (PostgresConnection) throws -> Void = { _ in }
-    ) throws {
-        try session.begin(until: deadline, sessions, prefetching: prefetching)
-    }
-
     /// Takes what a session says of itself after a transaction.
     func keep(_ session: WriterSession) {
         self.session = session
@@ -77,7 +69,7 @@ final class WriterConnection {
             do {
                 let session = try connected(until: deadline)
                 // An old connection's transaction may still be about to commit; it holds the lock until it has.
-                try begin(session, until: deadline)
+                try session.begin(until: deadline, sessions)
                 let answer = try body(session.connection)
                 try session.server.run("COMMIT")
                 return answer
