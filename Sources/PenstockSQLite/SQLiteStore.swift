@@ -116,7 +116,7 @@ public final class SQLiteStore: SQLStore {
         self.access = access
         let locks = FolderLocks(folder: folder)
         let suspension = MachineSuspension(asleep: options.asleep)
-        let doorbell = try Doorbell(folder, time: time as? SystemTime ?? SystemTime())
+        let doorbell = try Doorbell(folder)
         self.doorbell = doorbell
         let hearsRingsAlone = options.hearsRingsAlone
         listener = ChangeListener(database: path, folder: folder, doorbell: doorbell) { [folder] in
