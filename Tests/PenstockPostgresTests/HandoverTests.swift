@@ -197,7 +197,7 @@ struct HandoverTests {
     /// A call is not refused for what came into its transaction from another process.
     @Test func aRequestThatCannotBeCarriedOutFailsNoOtherCall() async throws {
         let others = try #require(WriterSlots(in: host.folder.folder))
-        let slot = try #require(WriterSlot(of: others, random: SystemRandom()))
+        let slot = try #require(WriterSlot(of: others))
         let call = try #require(PostedCall([NewMessage(payload: [1])], to: jobs, durability: .processCrash))
         _ = slot.begin { PostedCall.write([call], to: &$0) }
         // It was carried out already, says the server.
@@ -268,7 +268,7 @@ struct HandoverTests {
     @Test func aFlushForOthersEnds() async throws {
         let slots = try #require(host.lock.slots)
         let others = try #require(WriterSlots(in: host.folder.folder))
-        let slot = try #require(WriterSlot(of: others, random: SystemRandom()))
+        let slot = try #require(WriterSlot(of: others))
         let call = try #require(PostedCall([NewMessage(payload: [1])], to: jobs, durability: .powerLoss))
         _ = slot.begin { PostedCall.write([call], to: &$0) }
         let requests = PostedRequest.taken(from: slots, besides: nil, at: SystemTime().now)

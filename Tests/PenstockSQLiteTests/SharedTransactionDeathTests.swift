@@ -17,7 +17,7 @@ import Testing
         let store = try await SQLiteStore.openWithJobs(path)
         let holder = try LockHolder(path)
         let call = try #require(PostedCall([.text("of the dead")], to: .jobs, durability: .powerLoss))
-        let slot = try #require(WriterSlot(of: holder.slots, random: SystemRandom()))
+        let slot = try #require(WriterSlot(of: holder.slots))
         #expect(slot.begin { PostedCall.write([call], to: &$0) } == 1)
         // The kernel lets go of the lock on the slot, and nothing else happens.
         holder.slots.disown(slot.number)
@@ -166,7 +166,7 @@ import Testing
     @Test func aDamagedWordOrRequestIsNotTaken() async throws {
         let folder = try SharedFolder(besideDatabaseAt: path)
         let (own, others) = (try #require(WriterSlots(in: folder)), try #require(WriterSlots(in: folder)))
-        let slot = try #require(WriterSlot(of: own, random: SeededRandom(seed: 1)))
+        let slot = try #require(WriterSlot(of: own))
         let posted = slot.begin { writer in
             writer.write([1, 2, 3] as [UInt8])
             return 1

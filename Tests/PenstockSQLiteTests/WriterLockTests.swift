@@ -52,7 +52,7 @@ import Testing
         }
         let writer = try GroupWriter(busyMax: .milliseconds(20)) { line in
             let access = WriterAccess(
-                lock, line, random: SystemRandom(),
+                lock, line,
                 WriterAccess.Engine(
                     busyMax: .milliseconds(20), sharesTransactions: false, timings: WriteTimings(), requireStill: {},
                     readAnswer: { _ in nil }, decideAnswer: { _ in nil }))

@@ -45,9 +45,7 @@ final class TransactionRunner {
         let answers = HostAnswers(number: host?.lock.slots?.number ?? 0)
         self.answers = answers
         access = host.map { host in
-            WriterAccess(
-                host.lock, writer, random: SystemRandom(),
-                .server(connection, answers, writer, lockWaitMax: lockWaitMax))
+            WriterAccess(host.lock, writer, .server(connection, answers, writer, lockWaitMax: lockWaitMax))
         }
         flushes = FlushLine(sessions, slots: host?.lock.slots)
     }

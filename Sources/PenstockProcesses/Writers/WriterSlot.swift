@@ -1,5 +1,4 @@
 import Foundation
-package import PenstockCore
 
 /// The slot of one store, at which it waits for the ``WriterLock``. One thread uses it.
 package final class WriterSlot {
@@ -10,17 +9,15 @@ package final class WriterSlot {
     private var requestByteCount = 0
 
     /// Takes a slot that no other store owns; `nil` when there is none.
-    ///
-    /// - Parameter random: where the first ticket comes from. A ticket never comes twice, so that an answer in the
-    ///   database is not taken for that to another request; also when the memory was made anew.
-    package init?(of slots: WriterSlots, random: some RandomSource) {
+    package init?(of slots: WriterSlots) {
         let first = Int(getpid()) % WriterSlots.count
         let numbers = (0..<WriterSlots.count).lazy.map { (first + $0) % WriterSlots.count }
         guard let number = numbers.first(where: { slots.own($0) }) else { return nil }
         self.number = number
         self.slots = slots
-        // 60 bits, so that it can be counted up, and is a positive integer in SQL.
-        ticket = random.next() >> 4
+        // A ticket never comes twice, so that an answer in the database is not taken for that to another request; also when the memory
+        // was made anew. 60 bits, so that it can be counted up, and is a positive integer in SQL.
+        ticket = .random(in: 0..<(1 << 60))
         // What a dead process has left goes as well.
         requestByteCount = WriterSlots.requestByteCount
         clear()

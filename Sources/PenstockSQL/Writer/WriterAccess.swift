@@ -39,14 +39,12 @@ package final class WriterAccess {
 
     package let lock: WriterLock
     private let line: GroupWriter
-    private let random: any RandomSource
     private let engine: Engine
-    private lazy var slot = lock.slots.flatMap { WriterSlot(of: $0, random: random) }
+    private lazy var slot = lock.slots.flatMap { WriterSlot(of: $0) }
 
-    package init(_ lock: WriterLock, _ line: GroupWriter, random: any RandomSource, _ engine: Engine) {
+    package init(_ lock: WriterLock, _ line: GroupWriter, _ engine: Engine) {
         self.lock = lock
         self.line = line
-        self.random = random
         self.engine = engine
     }
 

@@ -18,7 +18,7 @@ final class TransactionRunner {
     private let random: any RandomSource
     private let doorbell: Doorbell
     private let policies = PolicyCache()
-    private lazy var writerAccess = WriterAccess(access.writerLock, writer, random: random, engine)
+    private lazy var writerAccess = WriterAccess(access.writerLock, writer, engine)
     private var engine: WriterAccess.Engine {
         let read = { [unowned self, answers] (request: WriterAccess.Request) in
             try withConnection { try answers.read(slot: request.slot, ticket: request.ticket, $0) }
