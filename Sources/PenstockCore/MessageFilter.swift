@@ -102,7 +102,3 @@ public struct ErrorSignature: Hashable, Sendable {
         return ""
     }
 }
-
-extension UInt8 {
-    fileprivate var isDigit: Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(self) }
-}

@@ -29,7 +29,7 @@ public struct WorkflowName: StoreName {
             return false
         }
         let areNumbers = parts.dropFirst().allSatisfy { part in
-            !part.isEmpty && part.utf8.allSatisfy { UInt8(ascii: "0")...UInt8(ascii: "9") ~= $0 }
+            !part.isEmpty && part.utf8.allSatisfy(\.isDigit)
         }
         return areNumbers && first <= sequence.rawValue
     }

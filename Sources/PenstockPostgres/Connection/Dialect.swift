@@ -98,7 +98,7 @@ enum Dialect {
         var rest = Array(sql.utf8)[...]
         while let byte = rest.popFirst() {
             if byte == UInt8(ascii: "?") {
-                let digits = rest.prefix { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
+                let digits = rest.prefix(while: \.isDigit)
                 rest = rest.dropFirst(digits.count)
                 if digits.isEmpty { count += 1 }
                 let number = digits.isEmpty ? count : digits.reduce(0) { $0 * 10 + Int($1 - UInt8(ascii: "0")) }
