@@ -11,17 +11,17 @@ public struct HealthReport: Sendable {
     /// The newest schema version that this program knows.
     public var schemaVersionKnown: Int
     /// How the file stands. Of a store at a server nothing is said here.
-    public var file: FileHealth
+    public var file = FileHealth()
     /// How the server stands; `nil` of a file.
     public var server: ServerHealth?
     /// Messages of living workers whose lease has ended, and that no ``MessageStore/reclaim()`` has put back yet.
-    public var expiredLeases: Int
+    public var expiredLeases = 0
     /// Workers whose process is dead and that still have a row: the next reclaim puts their messages back.
-    public var deadWorkers: [WorkerRecord]
+    public var deadWorkers: [WorkerRecord] = []
     /// Workers that live, and that hold a message for longer than was asked about.
-    public var stuckWorkers: [WorkerRecord]
+    public var stuckWorkers: [WorkerRecord] = []
     /// What is not as it should be, worst first. Empty when all is well.
-    public var findings: [HealthFinding]
+    public var findings: [HealthFinding] = []
     /// What nothing can be said of, as the look at it was not carried out to its end.
     package var unchecked: Set<HealthFinding.Kind> = []
 
@@ -32,11 +32,6 @@ public struct HealthReport: Sendable {
     package init(path: String, schemaVersionKnown: Int) {
         self.path = path
         self.schemaVersionKnown = schemaVersionKnown
-        file = FileHealth()
-        expiredLeases = 0
-        deadWorkers = []
-        stuckWorkers = []
-        findings = []
     }
 }
 
