@@ -212,9 +212,9 @@ final class FlushLine: Sendable {
                 if let server = connection?.server { sessions.abandon(server) }
                 connection = nil
                 state.withLock { $0.isConnected = false }
-                let late = left.filter { $0.deadline <= .now }
-                for entry in late { finish(entry, unknown(error)) }
-                left.removeAll { entry in late.contains { $0.mark.number == entry.mark.number } }
+                let now = ContinuousClock.now
+                for entry in left where entry.deadline <= now { finish(entry, unknown(error)) }
+                left.removeAll { $0.deadline <= now }
                 if let next = left.map(\.deadline).min() { backoff.wait(until: next) }
             }
         }
