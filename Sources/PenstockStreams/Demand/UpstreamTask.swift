@@ -38,4 +38,10 @@ package final class UpstreamTask: Sendable {
         }
         task?.cancel()
     }
+
+    /// Cancels it, and returns when it has ended.
+    @inlinable package func end() async {
+        cancel()
+        await state.withLock { $0.task }?.value
+    }
 }

@@ -1,6 +1,5 @@
 internal import PenstockCore
 public import PenstockStreams
-internal import Synchronization
 
 /// One iteration of a durable buffer: the engine, the task that runs it, and the task that reads upstream.
 ///
@@ -12,7 +11,7 @@ final class DurableBufferStorage<Base: AsyncSequence & Sendable>: StreamStorage 
     @usableFromInline let flow: DurableBufferSequence<Base>
     @usableFromInline let outlet = DeliveryOutlet<Base.Element>()
     @usableFromInline let demand = UpstreamDemand()
-    @usableFromInline let puller = PullingTask()
+    @usableFromInline let puller = UpstreamTask()
     @usableFromInline let engine: BufferEngine<Base.Element>
 
     @inlinable init(_ flow: DurableBufferSequence<Base>) {
@@ -51,9 +50,8 @@ final class DurableBufferStorage<Base: AsyncSequence & Sendable>: StreamStorage 
     }
 
     @inlinable func start() {
-        let executor = preferredExecutor()
-        puller.task = Task(executorPreference: executor) { await self.readUpstream() }
-        _ = Task(executorPreference: executor) {
+        puller.begin { await self.readUpstream() }
+        _ = Task(executorPreference: preferredExecutor()) {
             let failure = await self.engine.run()
             await self.puller.end()
             self.demand.end()
@@ -81,27 +79,5 @@ final class DurableBufferStorage<Base: AsyncSequence & Sendable>: StreamStorage 
         return await withCheckedContinuation { continuation in
             engine.whenWanted { continuation.resume(returning: $0) }
         }
-    }
-}
-
-/// The task that reads upstream.
-@usableFromInline
-final class PullingTask: Sendable {
-    private let inside = Mutex<Task<Void, Never>?>(nil)
-
-    @usableFromInline init() {}
-
-    @usableFromInline var task: Task<Void, Never>? {
-        get { inside.withLock { $0 } }
-        set { inside.withLock { $0 = newValue } }
-    }
-
-    @usableFromInline func cancel() {
-        task?.cancel()
-    }
-
-    @usableFromInline func end() async {
-        cancel()
-        await task?.value
     }
 }
