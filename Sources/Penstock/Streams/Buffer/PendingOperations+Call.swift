@@ -67,7 +67,7 @@ extension PendingOperations {
         /// What the claims so far may answer with. Claims that come to be one answer with less.
         private var claimedBytesMax: Int {
             parts.reduce(Self.claimedBytes(passCount)) { sum, part in
-                if case .claim(let count, _) = part { sum + Self.claimedBytes(count) } else { sum }
+                if case .claim(let count) = part { sum + Self.claimedBytes(count) } else { sum }
             }
         }
 
@@ -83,10 +83,10 @@ extension PendingOperations {
         }
 
         private mutating func claim(_ count: Int) {
-            if case .claim(let before, _)? = parts.last {
-                parts[parts.count - 1] = .claim(before + count, limit: min(before + count, Limits.batchCountMax))
+            if case .claim(let before)? = parts.last {
+                parts[parts.count - 1] = .claim(before + count)
             } else {
-                parts.append(.claim(count, limit: min(count, Limits.batchCountMax)))
+                parts.append(.claim(count))
             }
         }
     }

@@ -24,7 +24,7 @@ struct PendingOperations<Value: Sendable>: Sendable {
     /// An operation of the call that is under way.
     enum Part: Sendable {
         case enqueue([Operation])
-        case claim(Int, limit: Int)
+        case claim(Int)
     }
 
     /// How many values may wait.
@@ -57,7 +57,7 @@ struct PendingOperations<Value: Sendable>: Sendable {
         for part in underWay {
             switch part {
             case .enqueue(let values): enqueue(values.count)
-            case .claim(let count, _): claim(count)
+            case .claim(let count): claim(count)
             }
         }
         for operation in line where !operation.isPass {
@@ -105,22 +105,22 @@ struct PendingOperations<Value: Sendable>: Sendable {
     /// since it is there.
     mutating func next(beside demand: Int) -> [Step] {
         isBlocked ? takeClaims() : take()
-        if line.isEmpty, case .claim(let count, _)? = underWay.last {
-            underWay[underWay.count - 1] = .claim(count, limit: min(count.addingUpToMax(demand), Limits.batchCountMax))
-        }
-        return underWay.map { part in
+        var steps = underWay.map { part -> Step in
             switch part {
             case .enqueue(let operations): .enqueue(operations.compactMap(\.value))
-            case .claim(_, let limit): .claim(limit: limit)
+            case .claim(let count): .claim(limit: min(count, Limits.batchCountMax))
             }
         }
+        if line.isEmpty, case .claim(let count)? = underWay.last {
+            steps[steps.count - 1] = .claim(limit: min(count.addingUpToMax(demand), Limits.batchCountMax))
+        }
+        return steps
     }
 
     /// Begins a call that claims what nobody knows to be there.
     mutating func look(for demand: Int) -> [Step] {
-        let limit = min(demand, Limits.batchCountMax)
-        underWay = [.claim(0, limit: limit)]
-        return [.claim(limit: limit)]
+        underWay = [.claim(0)]
+        return [.claim(limit: min(demand, Limits.batchCountMax))]
     }
 
     /// Takes up as much from the front of the line as one call may carry.
@@ -137,7 +137,7 @@ struct PendingOperations<Value: Sendable>: Sendable {
     private mutating func takeClaims() {
         let claims = line.reduce(0) { if case .claim(let count) = $1 { $0 + count } else { $0 } }
         forgetClaims()
-        underWay = claims > 0 ? [.claim(claims, limit: min(claims, Limits.batchCountMax))] : []
+        underWay = claims > 0 ? [.claim(claims)] : []
     }
 
     // MARK: Answers
@@ -172,7 +172,7 @@ struct PendingOperations<Value: Sendable>: Sendable {
             case .enqueue(let operations):
                 undone += operations
                 unclaimed += operations.count(where: \.isPass)
-            case .claim(let count, _):
+            case .claim(let count):
                 let own = min(count, unclaimed)
                 unclaimed -= own
                 if count > own { undone.append(.claim(count - own)) }
@@ -193,7 +193,7 @@ struct PendingOperations<Value: Sendable>: Sendable {
     ///
     /// - Returns: how many are still wanted, and how many came that were not.
     mutating func claimed(_ count: Int) -> (unmet: Int, surplus: Int) {
-        guard case .claim(let wanted, _)? = underWay.first else { return (0, count) }
+        guard case .claim(let wanted)? = underWay.first else { return (0, count) }
         underWay.removeFirst()
         if count > 0 { isBlocked = false }
         stored = max(0, stored - count)
