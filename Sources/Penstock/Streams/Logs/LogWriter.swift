@@ -32,11 +32,8 @@ final class LogWriter: Sendable {
                     continuation.resume(with: $0)
                 }
                 // Inside the lock, so that a cancellation finds the append or is found.
-                add {
-                    Task.isCancelled ? nil : $0.add(append)
-                } orElse: {
-                    continuation.resume(throwing: CancellationError())
-                }
+                let isAdded = add { Task.isCancelled ? nil : $0.add(append) }
+                if !isAdded { continuation.resume(throwing: CancellationError()) }
             }
         } onCancel: {
             let append = staging.withLock { $0.withdraw(name) }
@@ -55,14 +52,12 @@ final class LogWriter: Sendable {
         _ message: NewMessage, limit: Int, bytesLimit: Int = .max, _ answer: @escaping LogStaging.Answer
     ) throws {
         try check(message)
-        var isFull = false
-        add({ staging in
-            isFull = staging.handedOver >= limit || staging.handedOverBytes >= bytesLimit
-            if isFull { return nil }
+        let isAdded = add { staging in
+            if staging.handedOver >= limit || staging.handedOverBytes >= bytesLimit { return nil }
             let name = staging.newName()
             return staging.add(.init(name: name, message: message, isHandedOver: true, answer: answer))
-        })
-        if isFull {
+        }
+        if !isAdded {
             throw PenstockError(
                 .queueFull,
                 "\(limit) messages for the log '\(name)', or \(bytesLimit) bytes of them, wait to be written; await some of them."
@@ -103,13 +98,13 @@ final class LogWriter: Sendable {
         try NewMessage.validate(appended: [message], now: handle.time.now)
     }
 
-    /// - Parameters:
-    ///   - change: adds to the line, and says whether work has to begin; `nil`: nothing was added.
-    ///   - refused: called when nothing was added.
-    private func add(_ change: (inout LogStaging) -> Bool?, orElse refused: () -> Void = {}) {
-        let mustBegin = staging.withLock { change(&$0) }
-        guard let mustBegin else { return refused() }
+    /// - Parameter change: adds to the line, and says whether work has to begin; `nil`: nothing was added.
+    /// - Returns: whether something was added.
+    @discardableResult
+    private func add(_ change: (inout LogStaging) -> Bool?) -> Bool {
+        guard let mustBegin = staging.withLock({ change(&$0) }) else { return false }
         if mustBegin { handle.backgroundTasks.begin(on: executor) { await self.work() } }
+        return true
     }
 
     private func work() async {
