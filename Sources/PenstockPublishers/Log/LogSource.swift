@@ -24,33 +24,20 @@ final class LogSource<Input: Sendable, Failure: Error>: Subscriber, @unchecked S
     /// Returns how upstream came to its end, when everything that it gave is in the log; or as soon as something could
     /// not be written, or the task is cancelled.
     func run() async -> LogEnding {
-        await withTaskCancellationHandler {
-            await withTaskGroup(of: LogEnding?.self) { group in
-                group.addTask {
-                    guard let failure = await self.feed.failure() else { return nil }
-                    // The other one waits for an end.
-                    self.end(.broken(failure))
-                    return .broken(failure)
+        await feed.run {
+            let ending: LogEnding = await withTaskCancellationHandler {
+                await withCheckedContinuation { waiter in
+                    let ending = self.state.withLock { state in
+                        if state.ending == nil { state.waiter = waiter }
+                        return state.ending
+                    }
+                    if let ending { waiter.resume(returning: ending) }
                 }
-                group.addTask { await self.readToTheEnd() }
-                defer { group.cancelAll() }
-                let first: LogEnding? = await group.next() ?? nil
-                return first ?? .finished
+            } onCancel: {
+                self.end(.finished)
             }
-        } onCancel: {
-            self.end(.finished)
+            return await self.feed.finish(ending)
         }
-    }
-
-    private func readToTheEnd() async -> LogEnding {
-        let ending = await withCheckedContinuation { waiter in
-            let ending = state.withLock { state in
-                if state.ending == nil { state.waiter = waiter }
-                return state.ending
-            }
-            if let ending { waiter.resume(returning: ending) }
-        }
-        return await feed.finish(ending)
     }
 
     /// Ends it, the first time that it is called, and lets go of upstream.

@@ -73,6 +73,18 @@ package final class LogFeed<Element: Sendable>: Sendable {
         }
     }
 
+    /// Runs `read`, which reads the source to its end. A value that cannot be written ends that as well, also while the source has
+    /// nothing to give: `read` is cancelled then.
+    package func run(_ read: @escaping @Sendable () async -> LogEnding) async -> LogEnding {
+        await withTaskGroup(of: LogEnding?.self) { group in
+            group.addTask { await read() }
+            group.addTask { await self.breakdown() }
+            defer { group.cancelAll() }
+            let first: LogEnding? = await group.next() ?? nil
+            return first ?? .finished
+        }
+    }
+
     /// Returns when everything that was handed over is committed: `ending`, or why it could not be written.
     package func finish(_ ending: LogEnding) async -> LogEnding {
         do {
@@ -88,13 +100,13 @@ package final class LogFeed<Element: Sendable>: Sendable {
         await writer.flush()
     }
 
-    /// Returns the first reason why a value could not be written, once there is one; `nil` when the task is cancelled.
-    package func failure() async -> (any Error)? {
+    /// Returns once a value could not be written; `nil` when the task is cancelled.
+    private func breakdown() async -> LogEnding? {
         do {
             try await wait(.forFailure)
             return nil
         } catch {
-            return error is CancellationError ? nil : error
+            return error is CancellationError ? nil : .broken(error)
         }
     }
 

@@ -6,14 +6,7 @@ enum SequenceSource {
     static func run<Base: AsyncSequence & Sendable>(
         _ base: Base, into feed: LogFeed<Base.Element>
     ) async -> LogEnding where Base.Element: Sendable {
-        await withTaskGroup(of: LogEnding?.self) { group in
-            group.addTask { await read(base, into: feed) }
-            // A value that cannot be written ends the reading also while upstream has nothing to give.
-            group.addTask { await feed.failure().map { .broken($0) } }
-            defer { group.cancelAll() }
-            let first: LogEnding? = await group.next() ?? nil
-            return first ?? .finished
-        }
+        await feed.run { await read(base, into: feed) }
     }
 
     private static func read<Base: AsyncSequence & Sendable>(
