@@ -146,7 +146,7 @@ struct LogHubStateMachine<Value: Sendable, Consumer: Sendable>: Sendable {
         defer {
             subscribers = []
             waiting = [:]
-            if !keepsTail { oldTail = tail.take() }
+            oldTail = tail.take()
         }
         return waiting.values.map { .end($0.consumer, error) }
     }
