@@ -130,8 +130,7 @@ final class LogHub<Value: Sendable>: Sendable {
         perform { machine in
             guard let reach = machine.tail?.reach else { return [] }
             let item = make(reach)
-            let place = LogPlace(sequence: item.sequence, ordinal: item.ordinal)
-            return machine.extend([item], reach: place, by: nil)
+            return machine.extend([item], reach: item.place, by: nil)
         }
     }
 

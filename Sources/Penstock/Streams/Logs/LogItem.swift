@@ -10,6 +10,9 @@ struct LogItem<Value: Sendable>: Sendable {
     let bytes: Int
     /// The value, or why the payload is none.
     let value: Result<Value, PenstockError>
+
+    /// The place behind it.
+    var place: LogPlace { LogPlace(sequence: sequence, ordinal: ordinal) }
 }
 
 /// A place between two messages of a log.

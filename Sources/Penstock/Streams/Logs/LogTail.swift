@@ -54,8 +54,7 @@ struct LogTail<Value: Sendable>: Sendable {
     /// Lets go of all but the last `count` values.
     mutating func trim(to count: Int) {
         while self.count > count || bytes > bytesMax && self.count > 1 {
-            base = LogPlace(
-                sequence: pages[firstPage][first].sequence, ordinal: pages[firstPage][first].ordinal)
+            base = pages[firstPage][first].place
             bytes -= pages[firstPage][first].bytes
             self.count -= 1
             first += 1
