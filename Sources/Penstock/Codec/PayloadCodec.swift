@@ -1,5 +1,3 @@
-internal import PenstockCore
-
 /// Turns a queue's elements into payload bytes and back.
 ///
 /// A codec must read what earlier versions of the program wrote: messages outlive the program that enqueued them.
@@ -12,19 +10,6 @@ public protocol PayloadCodec<Element>: Sendable {
 
     /// The element that `bytes` stand for. When it throws, the message becomes a dead letter with that error.
     func decode(_ bytes: [UInt8]) throws -> Element
-}
-
-extension PayloadCodec {
-    /// The payload of a message in a log, as an element.
-    func decode(_ payload: [UInt8], of message: SequenceNumber) throws(PenstockError) -> Element {
-        do {
-            return try decode(payload)
-        } catch {
-            throw PenstockError(
-                .undecodable, "The payload of message \(message) cannot be decoded as \(Element.self): \(error)",
-                cause: error)
-        }
-    }
 }
 
 /// Payloads that are just bytes.

@@ -20,6 +20,13 @@ final class QueueCodec<Element: Sendable>: Sendable {
     func decode(
         _ payload: [UInt8], _ headers: [String: String], of message: SequenceNumber
     ) throws(PenstockError) -> Element {
-        try elements.decode(chain.decode(payload, headers), of: message)
+        let bytes = try chain.decode(payload, headers)
+        do {
+            return try elements.decode(bytes)
+        } catch {
+            throw PenstockError(
+                .undecodable, "The payload of message \(message) cannot be decoded as \(Element.self): \(error)",
+                cause: error)
+        }
     }
 }
