@@ -81,9 +81,7 @@ public struct Delivery<Element: Sendable>: Sendable {
             Settlement(lease, .retry(error: error, outcome: outcome, after: delay, holdsGroup: holdsGroup)))
         // It says nothing by itself, and is what people look for.
         guard outcome == .timedOut else { return }
-        holder.handle.logger.warning(
-            state.whyNotDone,
-            metadata: ["queue": "\(queue)", "sequence": "\(sequence)", "attempt": "\(attempt)", "error": "\(error)"])
+        holder.handle.logger.warning(state.whyNotDone, metadata: holder.metadata(claimed, error: error))
     }
 
     /// Says that no attempt can help: the message is a dead letter at once, and `reason` is kept with it.
