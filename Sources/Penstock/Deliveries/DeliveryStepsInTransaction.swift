@@ -25,16 +25,12 @@ extension Delivery {
     public func step<Value: Codable & Sendable>(
         _ name: String, in database: Database, _ body: () throws -> Value
     ) throws -> Value {
-        try step(name, joining: pool(database), body)
+        try step(name, joining: PoolTransaction(holder.handle.storage, database), body)
     }
 
     /// Takes a step that gives nothing within an application's own transaction, unless it is over.
     public func step(_ name: String, in database: Database, _ body: () throws -> Void) throws {
-        try step(name, joining: pool(database), body)
-    }
-
-    private func pool(_ database: Database) throws -> PoolTransaction {
-        try PoolTransaction(holder.handle.storage, database)
+        try step(name, joining: PoolTransaction(holder.handle.storage, database), body)
     }
 }
 
