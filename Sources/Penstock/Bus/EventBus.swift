@@ -133,7 +133,7 @@ extension EventBus {
         let known = try types.register(type(of: event))
         switch place {
         case .memory(let buffer): return buffer.publish(event)
-        case .log(let buffer): return try await buffer.writer.append(try message(of: event, known)).sequence
+        case .log(let buffer): return try await buffer.writer.append(try known.message(of: event)).sequence
         }
     }
 
@@ -151,7 +151,7 @@ extension EventBus {
             case .memory(let buffer): buffer.publish(event)
             case .log(let buffer):
                 try buffer.writer.handOver(
-                    try bus.message(of: event, known), limit: handedOverMax, bytesLimit: handedOverBytesMax
+                    try known.message(of: event), limit: handedOverMax, bytesLimit: handedOverBytesMax
                 ) { [failures = bus.failures] result in
                     if case .failure(let error) = result { failures.report(.handOver, known.name, nil, error) }
                 }
@@ -159,10 +159,6 @@ extension EventBus {
         } catch {
             bus.failures.report(.handOver, type(of: event).eventName, nil, error)
         }
-    }
-
-    private func message(of event: some Event, _ type: EventType) throws -> NewMessage {
-        NewMessage(payload: try type.encode(event), headers: type.headers)
     }
 
     /// Returns when everything that was handed over before is on record, or `onFailure` was told of it, and when the

@@ -1,4 +1,5 @@
 internal import Foundation
+internal import PenstockCore
 
 /// A type of events that is known by name, and how its events become payloads and back.
 final class EventType: Sendable {
@@ -19,9 +20,9 @@ final class EventType: Sendable {
         headers = [Self.header: name]
     }
 
-    /// `event` as JSON, with keys in order, so that equal events have equal payloads.
-    func encode(_ event: some Event) throws -> [UInt8] {
-        try [UInt8](Self.encoder.encode(event))
+    /// A message that carries `event` as JSON, with keys in order, so that equal events have equal payloads.
+    func message(of event: some Event) throws -> NewMessage {
+        NewMessage(payload: try [UInt8](Self.encoder.encode(event)), headers: headers)
     }
 
     func read(_ entry: EventEntry) throws -> any EventContent {
