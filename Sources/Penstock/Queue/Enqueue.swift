@@ -147,9 +147,7 @@ extension Queue {
 
     /// The receipt for the only message of a call.
     func only(_ receipts: [Receipt]) throws -> Receipt {
-        guard let receipt = receipts.first else {
-            throw PenstockError(.storage, "The store gave no receipt for a message that it accepted.")
-        }
+        guard let receipt = receipts.first else { throw PenstockError.noReceipt }
         return receipt
     }
 
@@ -210,4 +208,8 @@ extension Queue {
         metrics.record(receipts, of: messages)
         return receipts
     }
+}
+
+extension PenstockError {
+    static let noReceipt = PenstockError(.storage, "The store gave no receipt for a message that it accepted.")
 }

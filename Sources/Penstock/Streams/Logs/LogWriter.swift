@@ -127,10 +127,7 @@ final class LogWriter: Sendable {
         for (index, append) in appends.enumerated() {
             append.answer(
                 outcome.flatMap { receipts in
-                    index < receipts.count
-                        ? .success(receipts[index])
-                        : .failure(
-                            PenstockError(.storage, "The store gave no receipt for a message that it accepted."))
+                    index < receipts.count ? .success(receipts[index]) : .failure(PenstockError.noReceipt)
                 })
         }
         // A log has no workers that would keep house.
