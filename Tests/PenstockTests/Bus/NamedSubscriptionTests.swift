@@ -136,38 +136,6 @@ import Testing
         #expect(seen.all == Array(1...10).suffix(length > 3 ? length + 1 : length))
     }
 
-    private struct FirstShape: Event {
-        static let eventName = "Shape"
-        var id: Int
-    }
-
-    private struct SecondShape: Event {
-        static let eventName = "Shape"
-        var id: Int
-        var color: String
-    }
-
-    /// A type may change in a way that its old events do not survive. They are of the subscription all the same.
-    @Test func whatCannotBeReadAnyMoreIsMissedAndToldOf() async throws {
-        let bus = try await EventBus.open(in: the.store)
-        _ = bus.subscribe(FirstShape.self, named: "mailer")
-        await bus.flush()
-        try await bus.send(FirstShape(id: 1))
-        try await bus.send(Shipped(id: 2, price: 0))
-        let told = Mutex<[EventBusFailure]>([])
-        let next = try await EventBus.open(in: the.otherProcess()) { failure in told.withLock { $0.append(failure) } }
-        try await next.send(SecondShape(id: 3, color: "red"))
-        var iterator = next.subscribe(SecondShape.self, named: "mailer").makeAsyncIterator()
-        let event = try #require(try await iterator.next())
-        #expect(event.event.id == 3)
-        #expect(try await cursor()?.missed == 0)
-        try await event.settle()
-        #expect(try await cursor()?.missed == 1)
-        let failures = told.withLock { $0 }
-        #expect(failures.map(\.kind) == [.undecodable])
-        #expect(failures.first?.description.hasPrefix("An event Shape (message 1) cannot be read") == true)
-    }
-
     /// Its events would be read as the other type's, and its place go by them.
     @Test func aTypeWhoseNameAnotherHasIsRefused() async throws {
         let told = Mutex<[EventBusFailure.Kind]>([])

@@ -1,23 +1,26 @@
 import PenstockCore
 import PenstockTestKit
+import Synchronization
 import Testing
 
 @testable import Penstock
 
+/// A type of events as an earlier version of a program has it.
+struct FirstShape: Event {
+    static let eventName = "Shape"
+    var id: Int
+}
+
+/// The same type in a later version.
+struct SecondShape: Event {
+    static let eventName = "Shape"
+    var id: Int
+    var color: String
+}
+
 /// What a named subscription has not settled comes again, and what it never gave is counted.
 @Suite(.timeLimit(.minutes(5))) struct UnsettledEventTests {
     let the = Fixture()
-
-    private struct FirstShape: Event {
-        static let eventName = "Shape"
-        var id: Int
-    }
-
-    private struct SecondShape: Event {
-        static let eventName = "Shape"
-        var id: Int
-        var color: String
-    }
 
     private func cursor() async throws -> CursorRecord {
         try #require(try await the.store.storage.status(of: nil).cursors.first)
@@ -69,21 +72,27 @@ import Testing
         withExtendedLifetime(again) {}
     }
 
-    /// The subscription goes past an event that it could not read with the second try.
-    @Test func whatCannotBeReadIsMissedThoughTheFirstTryToSettleFails() async throws {
+    /// A type may change in a way that its old events do not survive. They are of the subscription all the same, which goes past them with
+    /// the second try to settle here.
+    @Test func whatCannotBeReadAnyMoreIsMissedAndToldOf() async throws {
         let before = try await EventBus.open(in: the.otherProcess())
         _ = before.subscribe(FirstShape.self, named: "mailer")
         await before.flush()
         try await before.send(FirstShape(id: 1))
-        let bus = try await EventBus.open(in: the.store)
-        try await bus.send(SecondShape(id: 2, color: "red"))
+        try await before.send(Shipped(id: 2, price: 0))
+        let told = Mutex<[EventBusFailure]>([])
+        let bus = try await EventBus.open(in: the.store) { failure in told.withLock { $0.append(failure) } }
+        try await bus.send(SecondShape(id: 3, color: "red"))
         var iterator = bus.subscribe(SecondShape.self, named: "mailer").makeAsyncIterator()
         let event = try #require(try await iterator.next())
-        #expect(event.event.id == 2)
+        #expect(event.event.id == 3)
         the.calls.fail(.moveCursor)
         await #expect(throws: PenstockError.self) { try await event.settle() }
         #expect(try await cursor().missed == 0)
         try await event.settle()
         #expect(try await cursor().missed == 1)
+        let failures = told.withLock { $0 }
+        #expect(failures.map(\.kind) == [.undecodable])
+        #expect(failures.first?.description.hasPrefix("An event Shape (message 1) cannot be read") == true)
     }
 }
