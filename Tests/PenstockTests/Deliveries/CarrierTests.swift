@@ -103,9 +103,7 @@ import Testing
 
     @Test func theNextClaimOfDeliveriesTakesVerdictsAlong() async throws {
         let store = HandInStore(base: the.base)
-        var options = PenstockStore.Options()
-        options.time = the.time
-        let queue = try await PenstockStore(store, options: options).queue("q", of: Int.self)
+        let queue = try await PenstockStore(store, options: .init(time: the.time)).queue("q", of: Int.self)
         for number in 1...17 { try await queue.enqueue(number) }
         let executor = CountingExecutor()
         let reader = Task(executorPreference: executor) {
@@ -136,9 +134,7 @@ import Testing
     /// be taken for one that has stopped.
     @Test func theNextClaimOfAnEngineTakesTheVerdictAlong() async throws {
         let store = HandInStore(base: the.base)
-        var options = PenstockStore.Options()
-        options.time = the.time
-        let queue = try await PenstockStore(store, options: options).queue("q", of: Int.self)
+        let queue = try await PenstockStore(store, options: .init(time: the.time)).queue("q", of: Int.self)
         try await queue.enqueue(contentsOf: Array(1...8))
         let verdict = SteppedVerdict()
         let engine = DeliveryEngine(queue: queue, inFlightMax: 8, lease: .seconds(30)) { delivery in
