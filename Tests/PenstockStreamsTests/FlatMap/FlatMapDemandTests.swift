@@ -10,6 +10,7 @@ import Testing
         #expect(the.upstream.iteratorsMade.count == 0)
         the.upstream.finish()
         #expect(try await iterator.next() == nil)
+        #expect(try await iterator.next() == nil)
         #expect(the.upstream.asks.count == 1)
     }
 

@@ -17,13 +17,6 @@ import Testing
         #expect(await result.value == ([1], nil))
     }
 
-    @Test func nilStaysNil() async throws {
-        var iterator = the.flatMap(maxConcurrent: 1).makeAsyncIterator()
-        the.upstream.finish()
-        #expect(try await iterator.next() == nil)
-        #expect(try await iterator.next() == nil)
-    }
-
     @Test func upstreamFailureGoesDownAndCancelsInner() async throws {
         let came = Tally()
         let result = collect(the.flatMap(maxConcurrent: 3), came)

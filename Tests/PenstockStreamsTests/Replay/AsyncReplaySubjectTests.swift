@@ -8,10 +8,6 @@ import Testing
 
     let executor = IdleExecutor(isSerial: false)
 
-    private func read(_ subject: Subject) -> Task<(values: [Int], failure: Broken?), Never> {
-        collect(subject)
-    }
-
     @Test func newcomersGetWhatIsRememberedFirst() async throws {
         let subject = Subject(bufferSize: 2)
         for value in 1...3 { try await subject.send(value) }
@@ -20,7 +16,7 @@ import Testing
         subject.finish()
         for value in 2...4 { #expect(try await iterator.next() == value) }
         #expect(try await iterator.next() == nil)
-        #expect(await read(subject).value == ([3, 4], nil))
+        #expect(await collect(subject).value == ([3, 4], nil))
     }
 
     @Test func aFailureComesAfterWhatWasSent() async {
@@ -28,8 +24,8 @@ import Testing
         subject.offer(1)
         subject.fail(Broken())
         #expect(!subject.offer(2))
-        #expect(await read(subject).value == ([1], Broken()))
-        #expect(await read(subject).value == ([1], Broken()))
+        #expect(await collect(subject).value == ([1], Broken()))
+        #expect(await collect(subject).value == ([1], Broken()))
     }
 
     @Test func theSenderWaitsForRoom() async throws {
