@@ -9,7 +9,7 @@ import Testing
 
     /// The queue as another process sees it.
     private func elsewhere() async throws -> Queue<Int> {
-        try await the.process().store.queue("q", of: Int.self)
+        try await the.otherProcess().queue("q", of: Int.self)
     }
 
     @Test func aResultComesFromAnotherProcess() async throws {
@@ -44,7 +44,7 @@ import Testing
         let interleaved = try #require(the.calls.base as? InterleavedStore)
         let queue = try await the.queue()
         let receipt = try await queue.enqueue(1)
-        let other = try await the.process().store.queue("q", of: Int.self)
+        let other = try await the.otherProcess().queue("q", of: Int.self)
         // The first look has the store tell of the end, and the second one comes before the wait.
         interleaved.afterNext(.expectEnd) { _ in
             interleaved.afterNext(.messages) { _ in
@@ -74,7 +74,7 @@ import Testing
         try await the.base.changes.waitForWaiters(count: 4)
         let other = try await elsewhere()
         try await other.enqueue(5)
-        try await the.process().store.cancel([receipts[1].sequence])
+        try await the.otherProcess().cancel([receipts[1].sequence])
         try await Worker(other, options: .init(max: 2)) { delivery in
             if delivery.payload == 3 { throw Reject("no such thing") }
         }.run()
@@ -133,7 +133,7 @@ import Testing
         let receipt = try await queue.enqueue(1)
         let wait = Task { try await queue.result(of: receipt.sequence, as: Int.self) }
         try await the.time.waitForSleepers(count: 1)
-        var deliveries = try await the.process().store.queue("q", of: Int.self).deliveries().makeAsyncIterator()
+        var deliveries = try await the.otherProcess().queue("q", of: Int.self).deliveries().makeAsyncIterator()
         try await deliveries.next()?.done(result: 9)
         the.time.advance(by: the.base.lookInterval)
         #expect(try await wait.value == 9)

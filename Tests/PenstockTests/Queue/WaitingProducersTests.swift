@@ -49,7 +49,7 @@ import Testing
         let interleaved = try #require(the.calls.base as? InterleavedStore)
         let queue = try await the.queue(policy: .holding(1, .wait))
         try await queue.enqueue(1)
-        let other = try await the.process().store.queue("q", of: Int.self)
+        let other = try await the.otherProcess().queue("q", of: Int.self)
         // The first refusal sends it to the line, and the second one comes at its head.
         interleaved.afterNext(.enqueue) { _ in
             interleaved.afterNext(.enqueue) { _ in _ = try await other.purge() }

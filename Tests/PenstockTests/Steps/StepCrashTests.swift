@@ -22,8 +22,8 @@ import Testing
         let receipt = try await queue.enqueue(1)
         let effects = Mutex<[Int]>([])
 
-        let first = the.process()
-        _ = try? await Worker(try await first.store.queue("q", of: Int.self), options: .init(drain: true)) { delivery in
+        let first = the.otherProcess()
+        _ = try? await Worker(try await first.queue("q", of: Int.self), options: .init(drain: true)) { delivery in
             for number in 1...4 {
                 if number == dying, point == .beforeTheEffect { try await the.database.crash(first.storage) }
                 try await delivery.step("step \(number)") {
@@ -69,9 +69,9 @@ import Testing
         }
         try await begun.wait()
         the.time.advance(by: .seconds(2))
-        let other = the.process()
+        let other = the.otherProcess()
         _ = try await other.storage.reclaim()
-        try await Worker(try await other.store.queue("q", of: Int.self), options: .init(drain: true)) { delivery in
+        try await Worker(try await other.queue("q", of: Int.self), options: .init(drain: true)) { delivery in
             let given = try await delivery.step("s") { "fast" }
             #expect(given == "fast")
         }.run()

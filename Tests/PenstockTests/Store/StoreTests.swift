@@ -164,7 +164,6 @@ import Testing
         var deliveries = queue.deliveries().makeAsyncIterator()
         _ = try await deliveries.next()
         try await the.store.close()
-        let other = PenstockStore(the.database.open(), options: .init(time: the.time))
-        #expect(try await other.message(receipt.sequence).state == .ready)
+        #expect(try await the.otherProcess().message(receipt.sequence).state == .ready)
     }
 }

@@ -10,11 +10,8 @@ extension Fixture {
         try await Worker(queue, options: .init(drain: true), handler: handler).run()
     }
 
-    /// Another process on the same data.
-    func process() -> (store: PenstockStore, storage: any MessageStore) {
-        let storage = database.open()
-        return (PenstockStore(storage, options: .init(time: time)), storage)
-    }
+    /// Another process on the same data: a handle of its own, and a store of its own.
+    func otherProcess() -> PenstockStore { PenstockStore(database.open(), options: .init(time: time)) }
 
     /// The test's own process dies.
     func crash() async throws { try await database.crash(base) }

@@ -34,7 +34,7 @@ import Testing
             try Task.checkCancellation()
         }
         try await begun.wait(for: 1)
-        #expect(try await the.process().store.cancel([receipt.sequence]) == 1)
+        #expect(try await the.otherProcess().cancel([receipt.sequence]) == 1)
         try await worker.value
         let record = try await the.record(receipt)
         #expect(record.state == .cancelled && record.reason == .requested && record.attempt == 1)
@@ -55,9 +55,9 @@ import Testing
         }
         try await begun.wait(for: 2)
         interleaved.afterNext(.extend) { _ in
-            _ = try await the.process().store.cancel([receipts[1].sequence])
+            _ = try await the.otherProcess().cancel([receipts[1].sequence])
         }
-        #expect(try await the.process().store.cancel([receipts[0].sequence]) == 1)
+        #expect(try await the.otherProcess().cancel([receipts[0].sequence]) == 1)
         try await worker.value
         for receipt in receipts { #expect(try await the.state(receipt) == .cancelled) }
     }
@@ -74,7 +74,7 @@ import Testing
             }.run()
         }
         try await begun.wait(for: 1)
-        let store = the.process().store
+        let store = the.otherProcess()
         let count = now ? try await store.cancelNow([receipt.sequence]) : try await store.cancel([receipt.sequence])
         #expect(count == 1)
         try await worker.value
@@ -137,7 +137,7 @@ import Testing
             }.run()
         }
         try await begun.wait(for: 1)
-        #expect(try await the.process().store.cancel([receipt.sequence]) == 1)
+        #expect(try await the.otherProcess().cancel([receipt.sequence]) == 1)
         try await the.time.waitForSleepers(count: Fixture.sleepersOfWorker + 1)
         #expect(try await the.state(receipt) == .leased)
         the.time.advance(by: .seconds(3))
@@ -229,7 +229,7 @@ import Testing
         }
         try await begun.wait(for: 1)
         try await eventually { try await the.state(receipts[0]) == .leased }
-        #expect(try await the.process().store.cancel([receipts[0].sequence]) == 1)
+        #expect(try await the.otherProcess().cancel([receipts[0].sequence]) == 1)
         #expect(try await values.value == [2])
         #expect(try await the.state(receipts[0]) == .cancelled)
     }

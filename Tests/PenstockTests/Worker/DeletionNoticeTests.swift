@@ -31,10 +31,7 @@ import Testing
 
     init() {
         half = HalfDeletedStore(TestDatabase(time: time).open())
-        var options = PenstockStore.Options()
-        options.time = time
-        options.logger = log.logger
-        store = PenstockStore(half, options: options)
+        store = PenstockStore(half, options: .init(logger: log.logger, time: time))
     }
 
     @Test func aWorkerThatDrainsSaysWhyThereIsNothing() async throws {

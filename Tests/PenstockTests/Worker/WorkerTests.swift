@@ -226,8 +226,7 @@ import Testing
 
     @Test func everyMessageOnceWithTwoWorkers() async throws {
         let queue = try await the.queue()
-        let other = PenstockStore(the.database.open(), options: .init(time: the.time))
-        let sameQueue = try await other.queue("q", of: Int.self)
+        let sameQueue = try await the.otherProcess().queue("q", of: Int.self)
         try await queue.enqueue(contentsOf: Array(0..<1000))
         let counts = Mutex([Int](repeating: 0, count: 1000))
         let handler: Worker<Int>.Handler = { delivery in

@@ -38,7 +38,7 @@ import Testing
         let interleaved = try #require(the.calls.base as? InterleavedStore)
         let queue = try await the.queue(policy: .holding(1, .wait))
         try await queue.enqueue(7)
-        let other = try await the.process().store.queue("q", of: Int.self)
+        let other = try await the.otherProcess().queue("q", of: Int.self)
         // The first refusal says in which line to wait, and the second one comes at its head.
         interleaved.afterNext(.start) { _ in
             interleaved.afterNext(.start) { _ in _ = try await other.purge() }

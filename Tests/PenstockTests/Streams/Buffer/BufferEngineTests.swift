@@ -69,9 +69,7 @@ import Testing
         }
 
         func queue(time: ManualTime) async throws -> Queue<Int> {
-            var options = PenstockStore.Options()
-            options.time = time
-            return try await PenstockStore(self, options: options).queue("q", of: Int.self)
+            try await PenstockStore(self, options: .init(time: time)).queue("q", of: Int.self)
         }
     }
 

@@ -186,11 +186,9 @@ import Testing
                 return try await base.settle(settlements)
             }
         }
-        let (time, streaming) = (fixture.time, streaming)
+        let streaming = streaming
         let calls = CountedCalls(base: fixture.base)
-        var options = PenstockStore.Options()
-        options.time = time
-        let queue = try await PenstockStore(calls, options: options).queue("q", of: Int.self)
+        let queue = try await PenstockStore(calls, options: .init(time: fixture.time)).queue("q", of: Int.self)
         let count = 50
         let (values, failure) = await streaming(
             AtOnce(1...count).buffer(size: 10, prefetch: .keepFull, whenFull: .wait, in: queue)
@@ -216,9 +214,7 @@ import Testing
         }
         let (time, streaming) = (fixture.time, streaming)
         let claims = CountedClaims(base: fixture.base)
-        var options = PenstockStore.Options()
-        options.time = time
-        let queue = try await PenstockStore(claims, options: options).queue("q", of: Int.self)
+        let queue = try await PenstockStore(claims, options: .init(time: time)).queue("q", of: Int.self)
         let subject = AsyncPassthroughSubject<Int, Never>()
         let stream = subject.buffer(
             size: 4, prefetch: .byRequest, whenFull: policy == .wait ? .wait : .dropNewest, in: queue

@@ -44,9 +44,7 @@ import Testing
 
     /// The values that the stream's consumer takes, each for a second.
     private func stream() async throws -> Task<(values: [Int], failure: (any Error)?), Never> {
-        var options = PenstockStore.Options()
-        options.time = fixture.time
-        let queue = try await PenstockStore(disk, options: options).queue("q", of: Int.self)
+        let queue = try await PenstockStore(disk, options: .init(time: fixture.time)).queue("q", of: Int.self)
         let work = Streaming(time: fixture.time).work(.seconds(1))
         let stream = subject.buffer(size: 4, prefetch: .keepFull, whenFull: .wait, in: queue)
             .flatMap(maxConcurrent: 1) { [self] value in

@@ -52,12 +52,3 @@ final class Gathered: Sendable {
         Task { for try await element in sequence { self.add(element) } }
     }
 }
-
-extension Fixture {
-    /// Another process on the same log: a handle of its own, and a store of its own.
-    func otherProcess() -> PenstockStore {
-        var options = PenstockStore.Options()
-        options.time = time
-        return PenstockStore(database.open(), options: options)
-    }
-}
