@@ -48,7 +48,6 @@ extension PenstockStore {
         guard started.isNew else { return StartReceipt(of: try await tasks(of: started.name), started) }
         return handle.made(workflow.tasks, started)
     }
-
 }
 
 extension StartReceipt {

@@ -5,9 +5,12 @@ import PenstockTestKit
 extension Fixture {
     /// Works what waits in the queue now, with that handler.
     func drain<Element: Sendable>(
-        _ queue: Queue<Element>, _ handler: @escaping Worker<Element>.Handler
+        _ queue: Queue<Element>, options: Worker<Element>.Options = .init(),
+        _ handler: @escaping Worker<Element>.Handler
     ) async throws {
-        try await Worker(queue, options: .init(drain: true), handler: handler).run()
+        var options = options
+        options.drain = true
+        try await Worker(queue, options: options, handler: handler).run()
     }
 
     /// Another process on the same data: a handle of its own, and a store of its own.

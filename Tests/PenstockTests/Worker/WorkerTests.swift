@@ -10,22 +10,13 @@ import Testing
 
     struct Broken: Error {}
 
-    /// Works what is there with that handler.
-    private func drain(
-        _ queue: Queue<Int>, _ options: Worker<Int>.Options = .init(), _ handler: @escaping Worker<Int>.Handler
-    ) async throws {
-        var options = options
-        options.drain = true
-        try await Worker(queue, options: options, handler: handler).run()
-    }
-
     // MARK: Verdicts
 
     @Test func aHandlerThatReturnsIsDone() async throws {
         let queue = try await the.queue()
         let receipt = try await queue.enqueue(5)
         let seen = Mutex<[Int]>([])
-        try await drain(queue) { delivery in seen.withLock { $0.append(delivery.payload) } }
+        try await the.drain(queue) { delivery in seen.withLock { $0.append(delivery.payload) } }
         #expect(seen.withLock { $0 } == [5])
         #expect(try await the.state(receipt) == .done)
     }
@@ -33,7 +24,7 @@ import Testing
     @Test func aHandlerThatThrowsIsTriedAgainByPolicy() async throws {
         let queue = try await the.queue(policy: .exact)
         let receipt = try await queue.enqueue(1)
-        try await drain(queue) { _ in throw Broken() }
+        try await the.drain(queue) { _ in throw Broken() }
         let record = try await the.record(receipt)
         #expect(record.state == .scheduled)
         #expect(record.due == the.time.now + .seconds(1))
@@ -45,7 +36,7 @@ import Testing
         let queue = try await the.queue(policy: .exact)
         let receipt = try await queue.enqueue(1, options: .init(attemptsMax: 2))
         for _ in 1...2 {
-            try await drain(queue) { _ in throw Broken() }
+            try await the.drain(queue) { _ in throw Broken() }
             the.time.advance(by: .seconds(10))
         }
         let record = try await the.record(receipt)
@@ -57,7 +48,7 @@ import Testing
     @Test func rejectIsADeadLetterAtOnce() async throws {
         let queue = try await the.queue()
         let receipt = try await queue.enqueue(1)
-        try await drain(queue) { _ in throw Reject("nonsense") }
+        try await the.drain(queue) { _ in throw Reject("nonsense") }
         let record = try await the.record(receipt)
         #expect(record.state == .dead)
         #expect(record.reason == .rejected)
@@ -67,7 +58,7 @@ import Testing
     @Test func retryAfterADelayOfTheHandlers() async throws {
         let queue = try await the.queue()
         let receipt = try await queue.enqueue(1)
-        try await drain(queue) { _ in throw RetryAfter(.seconds(77), reason: "full moon") }
+        try await the.drain(queue) { _ in throw RetryAfter(.seconds(77), reason: "full moon") }
         let record = try await the.record(receipt)
         #expect(record.due == the.time.now + .seconds(77))
         #expect(record.attempts.map(\.error) == ["full moon"])
@@ -78,7 +69,7 @@ import Testing
         let queue = try await the.queue(policy: QueuePolicy(groups: .limit(1)))
         let receipts = try await queue.enqueue(contentsOf: [1, 2]) { _ in .init(group: "a") }
         let seen = Tally()
-        try await drain(queue) { delivery in
+        try await the.drain(queue) { delivery in
             seen.add()
             if byHand { return try await delivery.retry("429", after: .seconds(77), holdsGroup: true) }
             throw RetryAfter(.seconds(77), reason: "429", holdsGroup: true)
@@ -94,14 +85,14 @@ import Testing
     func aDelayOutOfRangeIsHeldToTheRange(delay: Duration, state: MessageState) async throws {
         let queue = try await the.queue()
         let receipt = try await queue.enqueue(1)
-        try await drain(queue, .init(max: 1)) { _ in throw RetryAfter(delay, reason: "odd") }
+        try await the.drain(queue, options: .init(max: 1)) { _ in throw RetryAfter(delay, reason: "odd") }
         #expect(try await the.state(receipt) == state)
     }
 
     @Test func aHandlerMaySettleItself() async throws {
         let queue = try await the.queue()
         let receipts = try await queue.enqueue(contentsOf: [1, 2])
-        try await drain(queue) { delivery in
+        try await the.drain(queue) { delivery in
             if delivery.payload == 1 { try await delivery.reject("by hand") } else { try await delivery.done() }
             throw Broken()
         }
@@ -133,7 +124,7 @@ import Testing
         let bad = try await raw.enqueue(Array("no number".utf8))
         let queue = try await the.queue()
         let good = try await queue.enqueue(1)
-        try await drain(queue) { _ in }
+        try await the.drain(queue) { _ in }
         #expect(try await the.record(bad).reason == .undecodable)
         #expect(try await the.state(good) == .done)
     }
@@ -147,7 +138,7 @@ import Testing
         let begun = Tally()
         let gate = Tally()
         let worker = Task {
-            try await drain(queue, .init(concurrency: 4)) { _ in
+            try await the.drain(queue, options: .init(concurrency: 4)) { _ in
                 running.withLock {
                     $0.now += 1
                     $0.most = max($0.most, $0.now)
@@ -169,7 +160,7 @@ import Testing
         let queue = try await the.queue()
         try await queue.enqueue(contentsOf: Array(1...4))
         let begun = Tally()
-        try await drain(queue, .init(concurrency: 4)) { _ in
+        try await the.drain(queue, options: .init(concurrency: 4)) { _ in
             begun.add()
             try await begun.wait(for: 4)
         }
@@ -192,7 +183,7 @@ import Testing
         let queue = try await the.queue(policy: .exact)
         try await queue.enqueue(1)
         try await queue.enqueue(2, options: .init(due: .after(.seconds(5))))
-        try await drain(queue) { _ in throw Broken() }
+        try await the.drain(queue) { _ in throw Broken() }
         let status = try await queue.status()
         #expect(status.depths.scheduled == 2)
     }
@@ -200,7 +191,7 @@ import Testing
     @Test func drainWorksWhatItsHandlersPutInLine() async throws {
         let queue = try await the.queue()
         try await queue.enqueue(3)
-        try await drain(queue) { delivery in
+        try await the.drain(queue) { delivery in
             if delivery.payload > 0 { try await queue.enqueue(delivery.payload - 1) }
         }
         #expect(try await queue.status().totals.done == 4)
@@ -210,7 +201,7 @@ import Testing
         let queue = try await the.queue()
         try await queue.enqueue(1)
         try await queue.pause()
-        try await drain(queue) { _ in }
+        try await the.drain(queue) { _ in }
         #expect(try await queue.status().depths.ready == 1)
     }
 
@@ -220,7 +211,7 @@ import Testing
         let other = the.database.open()
         _ = try await other.claim(ClaimRequest(queue: queue.name, limit: 1, lease: .seconds(1000)))
         try await the.database.crash(other)
-        try await drain(queue) { _ in }
+        try await the.drain(queue) { _ in }
         #expect(try await the.state(receipt) == .done)
     }
 
@@ -233,8 +224,8 @@ import Testing
             counts.withLock { $0[delivery.payload] += 1 }
             await Task.yield()
         }
-        async let one: Void = drain(queue, .init(concurrency: 4), handler)
-        async let two: Void = drain(sameQueue, .init(concurrency: 4), handler)
+        async let one: Void = the.drain(queue, options: .init(concurrency: 4), handler)
+        async let two: Void = the.drain(sameQueue, options: .init(concurrency: 4), handler)
         _ = try await (one, two)
         #expect(counts.withLock { $0 } == [Int](repeating: 1, count: 1000))
         #expect(try await queue.status().totals.done == 1000)
