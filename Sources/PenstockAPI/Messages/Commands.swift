@@ -43,7 +43,7 @@ private struct CommandEntry: Decodable {
     init(from decoder: any Decoder) throws {
         let members = try Members(
             decoder, ["command", "sequences", "filter", "within", "dryRun", "expected"], of: "A command")
-        word = try members.container.decode(String.self, forKey: MemberKey("command"))
+        word = try members.required("command")
         let time = try members.duration("within")
         switch word {
         case "redrive": command = .redrive
@@ -94,7 +94,7 @@ private struct FilterEntry: Decodable {
                 "error",
                 "limit",
             ], of: "A filter")
-        queue = try members.container.decode(QueueName.self, forKey: MemberKey("queue"))
+        queue = try members.required("queue")
         states = try members.value("states")
         group = try members.value("group")
         filter = MessageFilter(

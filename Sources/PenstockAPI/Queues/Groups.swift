@@ -46,7 +46,7 @@ struct Groups: Sendable {
 
         init(from decoder: any Decoder) throws {
             let members = try Members(decoder, ["weight"], of: "A weight")
-            weight = try members.container.decode(Int.self, forKey: MemberKey("weight"))
+            weight = try members.required("weight")
         }
     }
 }

@@ -42,7 +42,7 @@ struct SharedLimits: Sendable {
 
         init(from decoder: any Decoder) throws {
             let members = try Members(decoder, ["count"], of: "A limit")
-            count = try members.container.decode(Int.self, forKey: MemberKey("count"))
+            count = try members.required("count")
         }
     }
 }

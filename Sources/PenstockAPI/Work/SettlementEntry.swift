@@ -9,8 +9,8 @@ struct LeaseEntry {
     var lease: Lease
 
     init(_ members: Members) throws {
-        let sequence = try members.container.decode(Int64.self, forKey: MemberKey("sequence"))
-        let token = try members.container.decode(String.self, forKey: MemberKey("token"))
+        let sequence: Int64 = try members.required("sequence")
+        let token: String = try members.required("token")
         guard sequence > 0, let number = Int64(token) else {
             throw PenstockError(
                 .invalidInput,
@@ -34,7 +34,7 @@ struct SettlementEntry: Decodable {
     init(from decoder: any Decoder) throws {
         let members = try Members(decoder, Self.members, of: "A settlement")
         lease = try LeaseEntry(members).lease
-        let word: String = try members.container.decode(String.self, forKey: MemberKey("verdict"))
+        let word: String = try members.required("verdict")
         verdict = try Self.verdict(word, members)
         let own: Set<String> =
             switch word {
@@ -105,7 +105,7 @@ struct DraftEntry: Decodable {
 
     init(from decoder: any Decoder) throws {
         let members = try Members(decoder, Self.members, of: "A message that follows")
-        queue = try members.container.decode(QueueName.self, forKey: MemberKey("queue"))
+        queue = try members.required("queue")
         entry = try MessageEntry(members, now: SystemTime().now)
         try ReservedKeys.refuse(entry.message.uniqueKey)
     }

@@ -89,8 +89,7 @@ private struct SettlementBody: Decodable {
             return
         }
         let members = try Members(decoder, ["settlements", "claim"], of: "A body of settlements")
-        entries = try members.container.decode(BoundedArray<SettlementEntry>.self, forKey: MemberKey("settlements"))
-            .elements
+        entries = (try members.required("settlements") as BoundedArray<SettlementEntry>).elements
         claim = try members.value("claim")
         isArray = false
         try requireRoom()

@@ -26,8 +26,7 @@ struct ScheduleEntry: Decodable {
             group: try members.value("group"), expiry: try members.duration("expiresSeconds").map { .after($0) })
         try ReservedKeys.refuse(message.uniqueKey)
         shape = Schedule(
-            queue: try members.container.decode(QueueName.self, forKey: MemberKey("queue")),
-            spec: try members.container.decode(String.self, forKey: MemberKey("spec")),
+            queue: try members.required("queue"), spec: try members.required("spec"),
             zone: try members.value("zone") ?? "UTC", message: message, missed: try members.value("missed") ?? .one,
             window: try members.duration("windowSeconds") ?? .seconds(86_400),
             jitter: try members.duration("jitterSeconds") ?? .zero, starts: try moment("starts"),

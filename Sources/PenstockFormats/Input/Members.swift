@@ -1,20 +1,20 @@
 import PenstockCore
 
 /// A name in a JSON object.
-package struct MemberKey: CodingKey {
-    package var stringValue: String
-    package var intValue: Int? { nil }
+struct MemberKey: CodingKey {
+    var stringValue: String
+    var intValue: Int? { nil }
 
-    package init(_ name: String) { stringValue = name }
+    init(_ name: String) { stringValue = name }
 
-    package init?(stringValue: String) { self.init(stringValue) }
+    init?(stringValue: String) { self.init(stringValue) }
 
-    package init?(intValue: Int) { nil }
+    init?(intValue: Int) { nil }
 }
 
 /// The members of a JSON object, which has no others than it may.
 package struct Members {
-    package let container: KeyedDecodingContainer<MemberKey>
+    let container: KeyedDecodingContainer<MemberKey>
 
     /// - Throws: `PenstockError` when the object has another: a slip of the hand must not be taken for nothing.
     package init(_ decoder: any Decoder, _ known: Set<String>, of thing: String) throws {
@@ -25,6 +25,11 @@ package struct Members {
                 "\(thing) has no \"\(Escape.excerpt(key.stringValue))\"; it has \(known.sorted().joined(separator: ", "))."
             )
         }
+    }
+
+    /// The member, which has to be there.
+    package func required<Value: Decodable>(_ name: String) throws -> Value {
+        try container.decode(Value.self, forKey: MemberKey(name))
     }
 
     /// The member; `nil` when there is none, or it is null.

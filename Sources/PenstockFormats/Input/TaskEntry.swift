@@ -13,7 +13,7 @@ package struct TaskEntry: Decodable {
 
     package init(from decoder: any Decoder) throws {
         let members = try Members(decoder, Self.members, of: "A task")
-        let name = try members.container.decode(String.self, forKey: MemberKey("name"))
+        let name: String = try members.required("name")
         do {
             self.name = try TaskName(name)
             queue = try members.value("queue").map { try QueueName($0) }
@@ -67,7 +67,7 @@ package struct TaskEntry: Decodable {
                 return
             }
             let members = try Members(decoder, ["task", "need", "whenDead"], of: "What a task waits for")
-            let task = try TaskName(members.container.decode(String.self, forKey: MemberKey("task")))
+            let task = try TaskName(members.required("task") as String)
             let (need, whenDead): (String?, String?) = (try members.value("need"), try members.value("whenDead"))
             switch (need ?? "done", whenDead) {
             case ("ended", nil):
