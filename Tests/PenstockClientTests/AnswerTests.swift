@@ -105,7 +105,7 @@ import Testing
 
     @Test func whatIsNoReplyLeavesOpenWhatWasDone() async throws {
         let server = try await ScriptedServer.start { request in
-            request.path == ServerConnection.ringPath ? ScriptedServer.greeting : ScriptedServer.response([1, 2, 3])
+            request.path == WireFormat.ringPath ? ScriptedServer.greeting : ScriptedServer.response([1, 2, 3])
         }
         let client = try await RemoteStore.open(server.url, token: nil, worker: nil)
         await expect(.outcomeUnknown) { try await client.setLimit(LimitName(stored: "l"), to: 1) }
@@ -122,7 +122,7 @@ import Testing
             RemoteReply<Performed>.answer(Performed(answers: [.settled([]), .settled([]), .settled([])])))
         let reply = ScriptedServer.response(writer.bytes)
         let server = try await ScriptedServer.start { request in
-            request.path == ServerConnection.ringPath ? ScriptedServer.greeting : reply
+            request.path == WireFormat.ringPath ? ScriptedServer.greeting : reply
         }
         let client = try await RemoteStore.open(server.url, token: nil, worker: nil)
         await expect(.outcomeUnknown) { _ = try await client.perform([.settle([])], flushed: nil) }
@@ -151,7 +151,7 @@ import Testing
         writer(Timestamp(microseconds: 0), RemoteReply<[LeaseStanding]>.answer([.held]))
         let reply = ScriptedServer.response(writer.bytes)
         let server = try await ScriptedServer.start { request in
-            if request.path == ServerConnection.ringPath { return ScriptedServer.greeting }
+            if request.path == WireFormat.ringPath { return ScriptedServer.greeting }
             return asked.add() == 1 ? [] : reply
         }
         let client = try await RemoteStore.open(server.url, token: nil, worker: nil)
@@ -178,7 +178,7 @@ import Testing
     @Test func anExtensionThatMayShortenIsAskedForOnce() async throws {
         let asked = Tally()
         let server = try await ScriptedServer.start { [page] request in
-            if request.path == ServerConnection.ringPath { return ScriptedServer.greeting }
+            if request.path == WireFormat.ringPath { return ScriptedServer.greeting }
             asked.add()
             return ScriptedServer.response(status: 502, type: "text/html", page)
         }
@@ -203,7 +203,7 @@ import Testing
         let reply = ScriptedServer.response(writer.bytes)
         let isSilent = Atomic(false)
         let server = try await ScriptedServer.start { request in
-            if request.path == ServerConnection.ringPath { return ScriptedServer.greeting }
+            if request.path == WireFormat.ringPath { return ScriptedServer.greeting }
             let isKnown = known.withLock { known in
                 if !isSilent.load(ordering: .relaxed) { known.insert(request.connection) }
                 return known.contains(request.connection)
@@ -232,18 +232,18 @@ import Testing
     @Test func callsDoNotWaitBehindRings() async throws {
         let (rings, reply) = (Tally(), ScriptedServer.response([1]))
         let server = try await ScriptedServer.start { request in
-            guard request.path == ServerConnection.ringPath else { return reply }
+            guard request.path == WireFormat.ringPath else { return reply }
             rings.add()
             return []
         }
         let connection = try ServerConnection(try ServerURL(server.url), token: nil, connectionCountMax: 1)
         let ring = Task {
             _ = try await connection.answer(
-                to: [1], at: ServerConnection.ringPath, .reading, within: .seconds(600))
+                to: [1], at: WireFormat.ringPath, .reading, within: .seconds(600))
         }
         try await rings.wait(for: 1)
         let answer = try await connection.answer(
-            to: [1], at: ServerConnection.callPath, .changing, within: .seconds(600))
+            to: [1], at: WireFormat.callPath, .changing, within: .seconds(600))
         #expect(answer == [1])
         ring.cancel()
         _ = try? await ring.value

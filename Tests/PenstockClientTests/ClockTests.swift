@@ -74,7 +74,7 @@ import Testing
             lease: lease, attempt: 1, enqueuedAt: begin, priority: 0, headers: [:], payload: [1], origin: nil)
         let answer = Claim(messages: [message], nextDue: begin + .seconds(60))
         let server = try await ScriptedServer.start { request in
-            if request.path == ServerConnection.ringPath { return ScriptedServer.greeting }
+            if request.path == WireFormat.ringPath { return ScriptedServer.greeting }
             here.advance(by: .seconds(3))
             var writer = WireWriter()
             writer(here.now, RemoteReply<Claim>.answer(answer))

@@ -30,7 +30,7 @@ import Testing
         var writer = WireWriter()
         writer(wait)
         let bytes = try await connection.answer(
-            to: writer.bytes, at: ServerConnection.ringPath, .reading, within: ServerConnection.callTime)
+            to: writer.bytes, at: WireFormat.ringPath, .reading, within: ServerConnection.callTime)
         var reader = WireReader(bytes, isFromStore: true)
         return try reader()
     }

@@ -16,9 +16,6 @@ struct RingWaits: Sendable {
     let time: any TimeSource
     /// Tells this start of this server from others, which count rings of their own.
     let server: UInt64
-
-    /// Where they go.
-    static let path = "/v1/store/rings"
     private let waits = Waits()
     /// How long a client may leave a request open. It asks again then.
     private static let waitMax = Duration.seconds(50)

@@ -15,14 +15,12 @@ package struct StoreCalling: Sendable {
     let isReadOnly: Bool
     private let table = StoreCallTable()
 
-    /// Where calls go.
-    private static let path = "/v1/store"
     /// Bytes of a call that changes nothing. The largest one names as many messages as a list may have.
     private static let lookBytesMax = 4 * 1024 * 1024
 
     /// Whether the request may change nothing though its method could. The call says so itself, and is asked when it has been read.
     package static func isAskedFor(_ request: Request) -> Bool {
-        request.uri.path == path || request.uri.path == RingWaits.path
+        request.uri.path == WireFormat.callPath || request.uri.path == WireFormat.ringPath
     }
 
     func add(to v1: RouterGroup<ServerContext>) {

@@ -8,8 +8,6 @@ import Synchronization
 
 /// Requests to one server.
 final class ServerConnection: Sendable {
-    static let callPath = "/v1/store"
-    static let ringPath = "/v1/store/rings"
     static let callTime = TimeAmount.seconds(60)
     /// Calls that are under way at once.
     private static let connectionCountMax = 1024
@@ -65,7 +63,7 @@ final class ServerConnection: Sendable {
         let clients = self.clients
         // They end with the last request that uses them.
         defer { withExtendedLifetime(clients) {} }
-        let client = onNewConnection ? clients.unpooled : path == Self.ringPath ? clients.rings : clients.calls
+        let client = onNewConnection ? clients.unpooled : path == WireFormat.ringPath ? clients.rings : clients.calls
         let deadline = NIODeadline.now() + time
         var isLast = false
         while true {

@@ -162,7 +162,7 @@ final class RingFollower: Sendable {
                 bucket: place.bucket, bell: place.bell, after: heard.ring, server: heard.server,
                 room: changes.room(at: place.bucket), passesOn: passingOn))
         let bytes = try await connection.answer(
-            to: writer.bytes, at: ServerConnection.ringPath, purpose, within: limit)
+            to: writer.bytes, at: WireFormat.ringPath, purpose, within: limit)
         do {
             var reader = WireReader(bytes, isFromStore: true)
             let answer: RingAnswer = try reader()

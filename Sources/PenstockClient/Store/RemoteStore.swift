@@ -99,7 +99,7 @@ public final class RemoteStore: MessageStore {
             let request = RemoteCalls.settle.request(part.map { Settlement($0, .release) })
             do {
                 _ = try await connection.answer(
-                    to: request.bytes, at: ServerConnection.callPath, .changing, within: Self.releaseTime)
+                    to: request.bytes, at: WireFormat.callPath, .changing, within: Self.releaseTime)
             } catch { return }
         }
     }
@@ -130,7 +130,7 @@ public final class RemoteStore: MessageStore {
             // Not cut short: an answer that nobody waits for would leave open what became of the call.
             let bytes = try await ownTask { [connection] in
                 try await connection.answer(
-                    to: request.bytes, at: ServerConnection.callPath, purpose, within: limit,
+                    to: request.bytes, at: WireFormat.callPath, purpose, within: limit,
                     onNewConnection: onNewConnection)
             }.value
             return try take(answer(in: bytes, purpose, asked: asked))

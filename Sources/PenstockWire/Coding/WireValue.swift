@@ -20,6 +20,10 @@ package enum WireFormat {
     package static let contentType = "application/vnd.penstock.store; version=\(version)"
     /// The header by which a client says which store it has opened (``PenstockCore/StoreID``). Another one does nothing for it.
     package static let storeHeader = "Penstock-Store"
+    /// Where calls go.
+    package static let callPath = "/v1/store"
+    /// Where waits for rings go.
+    package static let ringPath = "/v1/store/rings"
     /// Bytes of a call: those of the largest batch, and of what goes with its messages.
     package static let requestBytesMax = 2 * Limits.batchBytesMax
     /// Bytes of a ``RingWait``.
