@@ -49,4 +49,10 @@ struct Table {
             return line
         }
     }
+
+    /// The lines of one thing: what each fact is called, and then the fact.
+    static func lines(of facts: [(String, String)]) -> [String] {
+        let width = facts.map(\.0.count).max() ?? 0
+        return facts.map { $0 + String(repeating: " ", count: width + 2 - $0.count) + $1 }
+    }
 }

@@ -93,8 +93,7 @@ enum MessageTables {
             facts.append(("result", "\(result.count) bytes: \(preview(result, columns: 200))"))
         }
         facts.append(("payload", "\(record.payloadBytes) bytes: \(Escape.bytes((record.payload ?? [])[...]))"))
-        let width = facts.map(\.0.count).max() ?? 0
-        return facts.map { $0 + String(repeating: " ", count: width + 2 - $0.count) + $1 }
+        return Table.lines(of: facts)
     }
 
     private static func progressText(_ record: ProgressRecord) -> String {

@@ -87,7 +87,7 @@ enum QueueTables {
             ("wait", latency(queue.latency.wait)),
             ("work", latency(queue.latency.work)),
         ]
-        return facts.map { $0 + String(repeating: " ", count: 10 - $0.count) + $1 }
+        return Table.lines(of: facts)
     }
 
     private static func latency(_ histogram: LatencyHistogram) -> String {

@@ -42,7 +42,7 @@ enum ScheduleTables {
             let message = firing.sequence.map { ", message \($0)" } ?? ""
             facts.append(("fired", "\(TimeText.short(firing.due)) \(firing.outcome.rawValue)\(message)"))
         }
-        return facts.map { $0 + String(repeating: " ", count: 10 - $0.count) + $1 }
+        return Table.lines(of: facts)
     }
 
     private static func expiry(_ expiry: Expiry?) -> String {
