@@ -27,20 +27,6 @@ struct CheckBound: Sendable, Equatable {
     /// Beyond this one it is critical.
     var critical: Int
 
-    init(critical: Int) { self.critical = critical }
-
-    /// Reads `CRITICAL` or `WARNING,CRITICAL`, each made into a number by `number`.
-    ///
-    /// - Throws: ``Failure``, and what `number` throws.
-    init(_ text: String, _ number: (String) throws -> Int) throws {
-        let words = text.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
-        guard (1...2).contains(words.count) else {
-            throw Failure(.usage, "write one bound, or two with a comma between them: for a warning, and for critical.")
-        }
-        critical = try number(words[words.count - 1])
-        warning = words.count == 2 ? try number(words[0]) : nil
-    }
-
     /// What a number is that may not be larger than the bounds.
     func state(ofMost value: Int) -> CheckState {
         if value > critical { return .critical }
@@ -51,6 +37,20 @@ struct CheckBound: Sendable, Equatable {
     func state(ofLeast value: Int) -> CheckState {
         if value < critical { return .critical }
         return warning.map { value < $0 } ?? false ? .warning : .ok
+    }
+}
+
+extension CheckBound {
+    /// Reads `CRITICAL` or `WARNING,CRITICAL`, each made into a number by `number`.
+    ///
+    /// - Throws: ``Failure``, and what `number` throws.
+    init(_ text: String, _ number: (String) throws -> Int) throws {
+        let words = text.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
+        guard (1...2).contains(words.count) else {
+            throw Failure(.usage, "write one bound, or two with a comma between them: for a warning, and for critical.")
+        }
+        critical = try number(words[words.count - 1])
+        warning = words.count == 2 ? try number(words[0]) : nil
     }
 }
 

@@ -68,13 +68,10 @@ struct CheckReport: Sendable {
                     state: bound.state(ofMost: value), sentence: sentence))
         }
         if queue.isDeleting {
-            var bound = CheckBound(critical: 1)
-            bound.warning = 0
             // A deletion or a copy lasts a while, and takes nothing; one that was broken off lasts until somebody sees it.
-            findings.append(
-                Finding(
-                    queue: queue.name, subject: Self.closed, value: 1, bound: bound, state: bound.state(ofMost: 1),
-                    sentence: "it is being deleted, or copied here, and takes and gives nothing"))
+            add(
+                Self.closed, 1, CheckBound(warning: 0, critical: 1),
+                "it is being deleted, or copied here, and takes and gives nothing")
         }
         add("ready", queue.depths.ready, bounds.ready, "\(CountText.format(queue.depths.ready, "message")) ready")
         let age = queue.oldestReady.map { max(now - $0, .zero) } ?? .zero
