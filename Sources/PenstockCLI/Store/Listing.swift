@@ -34,7 +34,7 @@ struct Listing {
         if count > limit {
             // It takes no more.
             let way = limit < Limits.rowsMax ? "--limit or --from" : "--from"
-            ErrorOutput.line("penstock: There are more than these \(limit); use \(way) to see others.")
+            ErrorOutput.say("There are more than these \(limit); use \(way) to see others.")
         }
     }
 }

@@ -9,10 +9,10 @@ enum DeadGroupViews {
         let groups = page.groups.prefix(limit)
         try output.show(groups.map(\.json), or: table(groups).lines, isJSON: isJSON)
         if page.groups.count > limit {
-            ErrorOutput.line("penstock: There are \(page.groups.count - limit) more than these; use --limit.")
+            ErrorOutput.say("There are \(page.groups.count - limit) more than these; use --limit.")
         }
         if page.next != nil {
-            ErrorOutput.line("penstock: These are of the last \(page.lookedAt) dead letters; there are older ones.")
+            ErrorOutput.say("These are of the last \(page.lookedAt) dead letters; there are older ones.")
         }
     }
 

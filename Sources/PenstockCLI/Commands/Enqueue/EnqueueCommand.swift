@@ -126,7 +126,7 @@ struct EnqueueCommand: AsyncParsableCommand {
                     try output.line(receipt.json(queue: queue.name))
                 } else {
                     try output.line("\(receipt.sequence)")
-                    if let notice = Self.notice(of: receipt) { ErrorOutput.line("penstock: \(notice)") }
+                    if let notice = Self.notice(of: receipt) { ErrorOutput.say(notice) }
                 }
             }
         }

@@ -34,7 +34,7 @@ struct GroupListCommand: AsyncParsableCommand {
             guard groups.count == limit, let last = groups.last else { return }
             let more = GroupQuery(queue: queue, after: last.key, limit: 1)
             if try await !store.storage.groups(more).isEmpty {
-                ErrorOutput.line("penstock: There are more than these \(limit); use --limit or --after to see others.")
+                ErrorOutput.say("There are more than these \(limit); use --limit or --after to see others.")
             }
         }
     }

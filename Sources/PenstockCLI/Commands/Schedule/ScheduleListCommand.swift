@@ -46,7 +46,7 @@ struct ScheduleListCommand: AsyncParsableCommand {
             if !storeOptions.isJSON { try output.table(table) }
             try output.flush()
             if isMore {
-                ErrorOutput.line("penstock: There are more than these \(limit); use --limit or --after to see others.")
+                ErrorOutput.say("There are more than these \(limit); use --limit or --after to see others.")
             }
         }
     }

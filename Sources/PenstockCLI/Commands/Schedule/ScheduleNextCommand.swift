@@ -54,7 +54,7 @@ struct ScheduleNextCommand: AsyncParsableCommand {
             rule = FiringRule(spec, zone: zone, anchor: from)
         } else if let name {
             let record = try await storeOptions.file.look { store in try await store.schedule(name.text) }
-            if record.isPaused { ErrorOutput.line("penstock: The schedule is paused; it fires when it is resumed.") }
+            if record.isPaused { ErrorOutput.say("The schedule is paused; it fires when it is resumed.") }
             let zone = try ZoneFolder.system.zone(ZoneName(record.schedule.zone))
             rule = try FiringRule(record.schedule, zone: zone, anchor: record.nextDue ?? from)
         } else {

@@ -18,7 +18,7 @@ struct ScheduleRunCommand: AsyncParsableCommand {
             let firing = try await store.runSchedule(options.name.text).firings.first
             let output = Output()
             if firing?.outcome == .skipped {
-                ErrorOutput.line("penstock: Nothing was enqueued: a message with that key waits or runs.")
+                ErrorOutput.say("Nothing was enqueued: a message with that key waits or runs.")
             }
             try output.answer("The message is in line, but its number cannot be shown.") { () throws(Failure) in
                 if options.storeOptions.isJSON {

@@ -49,7 +49,7 @@ struct WorkflowListCommand: AsyncParsableCommand {
             if !storeOptions.isJSON { try output.table(table) }
             try output.flush()
             if shown > limit {
-                ErrorOutput.line("penstock: There are more than these \(limit); use --limit to see others.")
+                ErrorOutput.say("There are more than these \(limit); use --limit to see others.")
             }
         }
     }

@@ -65,9 +65,8 @@ struct WorkflowRunCommand: AsyncParsableCommand {
                 isJSON: storeOptions.isJSON, isChange: receipt.isNew)
             if dropped > 0 {
                 let was = dropped == 1 ? "was" : "were"
-                ErrorOutput.line(
-                    "penstock: \(CountText.format(dropped, "task")) \(was) dropped, as queues are full; they are on record."
-                )
+                ErrorOutput.say(
+                    "\(CountText.format(dropped, "task")) \(was) dropped, as queues are full; they are on record.")
             }
         }
     }
