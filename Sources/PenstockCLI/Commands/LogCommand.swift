@@ -60,11 +60,8 @@ struct LogCommand: AsyncParsableCommand {
 
     @MainActor
     private func show(_ record: MessageRecord, on output: Output) throws {
-        if options.storeOptions.isJSON {
-            try output.line(record.json(withAttempts: true))
-        } else {
-            try output.line(MessageTables.logLine(record))
-        }
+        try output.line(
+            record.json(withAttempts: true), or: MessageTables.logLine(record), isJSON: options.storeOptions.isJSON)
         if follow { try output.flush() }
     }
 }

@@ -25,6 +25,13 @@ final class Output {
         try flushIfLarge()
     }
 
+    /// Adds `value`, or `text` instead.
+    func line(
+        _ value: @autoclosure () -> JSONValue, or text: @autoclosure () -> String, isJSON: Bool
+    ) throws(Failure) {
+        if isJSON { try line(value()) } else { try line(text()) }
+    }
+
     func table(_ table: Table) throws(Failure) { for line in table.lines { try self.line(line) } }
 
     func raw(_ bytes: some Sequence<UInt8>) throws(Failure) {
@@ -75,7 +82,7 @@ final class Output {
     /// Writes what a command has done: `sentence`, or `json` instead.
     func answer(_ sentence: String, _ json: JSONValue, isJSON: Bool, isChange: Bool = true) throws(Failure) {
         try answer(isChange ? "\(sentence) But that cannot be shown." : nil) { () throws(Failure) in
-            if isJSON { try line(json) } else { try line(sentence) }
+            try line(json, or: sentence, isJSON: isJSON)
         }
     }
 

@@ -80,16 +80,12 @@ struct ScheduleImportCrontabCommand: AsyncParsableCommand {
         }
         let output = Output()
         try output.answer("The schedules are made, but the report cannot be shown.") { () throws(Failure) in
-            for line in report {
-                if storeOptions.isJSON { try output.line(line.json) } else { try output.line(line.text) }
-            }
+            for line in report { try output.line(line.json, or: line.text, isJSON: storeOptions.isJSON) }
             for name in gone {
-                if storeOptions.isJSON {
-                    try output.line(.object(["gone": .string(name.text)]))
-                } else {
-                    try output.line(
-                        Escape.text("\(name): its line is gone, and it stays; penstock schedule remove ends it"))
-                }
+                try output.line(
+                    .object(["gone": .string(name.text)]),
+                    or: Escape.text("\(name): its line is gone, and it stays; penstock schedule remove ends it"),
+                    isJSON: storeOptions.isJSON)
             }
         }
         let leftOut = report.count { $0.problem != nil }

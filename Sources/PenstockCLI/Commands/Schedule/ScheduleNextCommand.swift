@@ -64,11 +64,7 @@ struct ScheduleNextCommand: AsyncParsableCommand {
         var moment = from
         for _ in 0..<count {
             guard let next = rule.next(after: moment) else { break }
-            if storeOptions.isJSON {
-                try output.line(.object(["due": .time(next)]))
-            } else {
-                try output.line(TimeText.short(next))
-            }
+            try output.line(.object(["due": .time(next)]), or: TimeText.short(next), isJSON: storeOptions.isJSON)
             moment = next
         }
         try output.flush()

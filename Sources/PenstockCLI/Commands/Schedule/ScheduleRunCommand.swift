@@ -21,11 +21,9 @@ struct ScheduleRunCommand: AsyncParsableCommand {
                 ErrorOutput.say("Nothing was enqueued: a message with that key waits or runs.")
             }
             try output.answer("The message is in line, but its number cannot be shown.") { () throws(Failure) in
-                if options.storeOptions.isJSON {
-                    try output.line(firing?.json ?? .null)
-                } else {
-                    try output.line(firing?.sequence.map { "\($0)" } ?? "")
-                }
+                try output.line(
+                    firing?.json ?? .null, or: firing?.sequence.map { "\($0)" } ?? "",
+                    isJSON: options.storeOptions.isJSON)
             }
         }
     }
