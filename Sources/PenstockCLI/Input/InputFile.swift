@@ -33,35 +33,37 @@ struct InputFile {
     /// The payload that a command is given: the argument itself, or what is in the file or in standard input.
     static func payload(_ argument: String?, orOf path: String?) throws(Failure) -> [UInt8] {
         if let argument, argument != "-" { return Array(argument.utf8) }
-        let input = try open(path ?? argument)
-        defer { input.close() }
-        return try input.readAll(bytesMax: Limits.payloadBytesMax)
+        return try readAll(path ?? argument, bytesMax: Limits.payloadBytesMax)
     }
 
-    /// Everything that is in it.
+    /// Everything that is in the file at `path`; in standard input when that is `nil` or `-`.
     ///
     /// - Parameters:
-    ///   - bytesMax: how much it may be, and what that limit is called.
+    ///   - bytesMax: how much it may be.
+    ///   - limit: what that limit is called.
     ///   - remedy: what to do when it is more.
-    /// - Throws: ``Failure`` when it is more than `bytesMax`, or cannot be read.
-    func readAll(
-        bytesMax: Int, limit: String = "payloadBytesMax", remedy: String = "put it into a file that the payload names"
+    /// - Throws: as ``open(_:)``; ``Failure`` when it is more than `bytesMax`, or cannot be read.
+    static func readAll(
+        _ path: String?, bytesMax: Int, limit: String = "payloadBytesMax",
+        remedy: String = "put it into a file that the payload names"
     ) throws(Failure) -> [UInt8] {
+        let input = try open(path)
+        defer { input.close() }
         var bytes: [UInt8] = []
         var chunk = [UInt8](repeating: 0, count: 256 * 1024)
         while true {
             let count: Int
             do {
                 count = try chunk.withUnsafeMutableBytes { buffer throws(SystemFailure) in
-                    try descriptor.read(into: buffer)
+                    try input.descriptor.read(into: buffer)
                 }
             } catch {
-                throw Failure(.inputOutput, "\(name) cannot be read: \(error).")
+                throw Failure(.inputOutput, "\(input.name) cannot be read: \(error).")
             }
             guard count > 0 else { return bytes }
             bytes += chunk[..<count]
             guard bytes.count <= bytesMax else {
-                throw Failure(.usage, "\(name) has more than \(bytesMax) bytes (\(limit)); \(remedy).")
+                throw Failure(.usage, "\(input.name) has more than \(bytesMax) bytes (\(limit)); \(remedy).")
             }
         }
     }

@@ -56,10 +56,8 @@ struct ScheduleImportCrontabCommand: AsyncParsableCommand {
     private static let bytesMax = 1024 * 1024
 
     @MainActor func run() async throws {
-        let input = try InputFile.open(crontab)
-        let bytes = try input.readAll(
-            bytesMax: Self.bytesMax, limit: "a crontab's size", remedy: "import it in parts")
-        input.close()
+        let bytes = try InputFile.readAll(
+            crontab, bytesMax: Self.bytesMax, limit: "a crontab's size", remedy: "import it in parts")
         guard let text = String(validating: bytes, as: UTF8.self), !bytes.contains(0) else {
             throw PenstockError(
                 .invalidInput, "The crontab holds bytes that are no text in UTF-8; write it anew without them.")

@@ -61,6 +61,6 @@ struct WorkflowEmitCommand: AsyncParsableCommand {
 
     private static func payload(_ word: String?) throws -> [UInt8] {
         guard word == "-" else { return Array((word ?? "").utf8) }
-        return try InputFile.open(word).readAll(bytesMax: Limits.resultBytesMax)
+        return try InputFile.readAll(word, bytesMax: Limits.resultBytesMax)
     }
 }

@@ -43,10 +43,7 @@ struct WorkflowRunCommand: AsyncParsableCommand {
 
     @MainActor func run() async throws {
         // The input is read before the file is touched: what is wrong with it undoes nothing.
-        let input = try InputFile.open(file)
-        let bytes = try input.readAll(bytesMax: WorkflowFile.bytesMax)
-        input.close()
-        let written = try WorkflowFile(bytes)
+        let written = try WorkflowFile(try InputFile.readAll(file, bytesMax: WorkflowFile.bytesMax))
         let workflow = NewWorkflow(
             try name ?? written.name.map { try WorkflowName($0) },
             tasks: try written.tasks.map { try $0.task(defaultQueue: queue) })
