@@ -18,17 +18,11 @@ struct FilterOptions: ParsableArguments {
     @Option(help: .init("Only messages that were enqueued with this unique key.", valueName: "key"))
     var key: String?
 
-    func validate() throws {
-        var names: Set<String> = []
-        for header in headers where !names.insert(header.name).inserted {
-            throw ValidationError("The header '\(header.name)' is given twice.")
-        }
-    }
+    func validate() throws { try headers.refuseRepeatedNames() }
 
     var filter: MessageFilter {
         MessageFilter(
-            uniqueKey: key, headers: Dictionary(uniqueKeysWithValues: headers.map { ($0.name, $0.value) }),
-            payloadContains: payloadContains, errorContains: errorContains)
+            uniqueKey: key, headers: headers.byName, payloadContains: payloadContains, errorContains: errorContains)
     }
 
     var isEmpty: Bool { filter == MessageFilter() }

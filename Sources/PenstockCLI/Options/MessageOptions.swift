@@ -37,14 +37,11 @@ struct EnvelopeOptions: ParsableArguments {
         if kind != nil, headers.contains(where: { $0.name == KindName.header }) {
             throw ValidationError("--kind sets the header \(KindName.header); leave one of them out.")
         }
-        var names: Set<String> = []
-        for header in headers where !names.insert(header.name).inserted {
-            throw ValidationError("The header '\(header.name)' is given twice.")
-        }
+        try headers.refuseRepeatedNames()
     }
 
     func message(_ payload: [UInt8], due: Due = .now, key: UniqueKey?) -> NewMessage {
-        var headers = Dictionary(uniqueKeysWithValues: headers.map { ($0.name, $0.value) })
+        var headers = headers.byName
         if let kind { headers[KindName.header] = kind.text }
         return NewMessage(
             payload: payload, headers: headers, priority: priority, due: due, attemptsMax: attempts, uniqueKey: key,

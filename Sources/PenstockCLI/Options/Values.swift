@@ -117,6 +117,18 @@ enum Values {
     }
 }
 
+extension [Values.Header] {
+    /// Throws when two have the same name.
+    func refuseRepeatedNames() throws {
+        var names: Set<String> = []
+        for header in self where !names.insert(header.name).inserted {
+            throw ValidationError("The header '\(header.name)' is given twice.")
+        }
+    }
+
+    var byName: [String: String] { Dictionary(uniqueKeysWithValues: map { ($0.name, $0.value) }) }
+}
+
 extension OverflowPolicy {
     /// The policy as people type it.
     var word: String {
