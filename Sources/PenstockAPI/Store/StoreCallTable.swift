@@ -62,7 +62,8 @@ struct StoreCallTable: Sendable {
             }
         }
         add(RemoteCalls.deadGroups) { caller, query in try caller.may(.read, query.queue) }
-        add(RemoteCalls.waitReason, telling: { try await $0.told($1) }) { caller, sequence in
+        add(RemoteCalls.waitReason, telling: { try await $0.principal.told($1, by: $0.store.storage) }) {
+            caller, sequence in
             try await caller.mayAny(of: .read, withQueuesOf: [sequence])
         }
         add(RemoteCalls.status, telling: { $0.told($1) }) { caller, queue in

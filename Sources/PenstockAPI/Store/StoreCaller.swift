@@ -215,11 +215,6 @@ struct StoreCaller: Sendable {
         }.records
     }
 
-    /// What he may know of why a message waits.
-    func told(_ reason: WaitReason) async throws -> WaitReason {
-        try await principal.told(reason, by: store.storage)
-    }
-
     /// What he may know of a workflow that he has started. One of that name may have been another's.
     func told(_ started: StartedWorkflow) async throws -> StartedWorkflow {
         try await Lookup(store: store).require(principal, toKnow: started)
