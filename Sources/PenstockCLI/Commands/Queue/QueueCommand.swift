@@ -13,11 +13,6 @@ struct QueueCommand: AsyncParsableCommand {
 }
 
 extension Output {
-    /// Says, to programs only, that a queue was not created because it is there.
-    func isThere(_ queue: QueueName, isJSON: Bool) throws(Failure) {
-        if isJSON { try answer("", .object(["queue": .string(queue.text), "created": .bool(false)]), isJSON: true) }
-    }
-
     /// What was done to a queue, as a sentence or as JSON.
     func done(_ verb: String, _ queue: QueueName, isJSON: Bool) throws(Failure) {
         try answer(

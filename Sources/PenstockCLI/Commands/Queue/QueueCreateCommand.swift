@@ -1,5 +1,6 @@
 import ArgumentParser
 import Penstock
+import PenstockFormats
 
 struct QueueCreateCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -28,7 +29,9 @@ struct QueueCreateCommand: AsyncParsableCommand {
             do {
                 try await store.storage.configure(queue, .create(policy, ifAbsent: false))
             } catch let error as PenstockError where ifAbsent && error.code == .queueExists {
-                return try Output().isThere(queue, isJSON: storeOptions.isJSON)
+                guard storeOptions.isJSON else { return }
+                return try Output().answer(
+                    "", .object(["queue": .string(queue.text), "created": .bool(false)]), isJSON: true)
             }
             try Output().done("created", queue, isJSON: storeOptions.isJSON)
         }
