@@ -52,13 +52,12 @@ struct CancelCommand: AsyncParsableCommand {
             running ? [.pending, .scheduled, .blocked, .ready, .leased] : [.pending, .scheduled, .blocked, .ready]
         try await selection.apply(
             now ? .cancel : .requestCancel(within: within ?? Limits.cancelTime), states: states,
-            .init(done: "cancelled", wouldKey: "wouldCancel"),
-            addition: { CountAddition(phrase: try await phrase($0, $1, $2)) })
+            addition: { store, selection, _ in CountAddition(phrase: try await phrase(store, selection)) })
     }
 
     /// Says of which messages the end is still to come.
     @MainActor
-    private func phrase(_ store: PenstockStore, _ selection: Selection, _ count: Int) async throws -> String? {
+    private func phrase(_ store: PenstockStore, _ selection: Selection) async throws -> String? {
         if now { return nil }
         guard case .sequences(let sequences) = selection else {
             return running

@@ -50,14 +50,6 @@ struct SelectionOptions: ParsableArguments {
         try Bounds.check(expect, 0...Int(Int32.max), "--expect")
     }
 
-    /// What happens to messages, in words.
-    struct Verb {
-        /// What befell them: `redriven`.
-        var done: String
-        /// The key under which JSON says how many it would befall: `wouldRedrive`.
-        var wouldKey: String
-    }
-
     /// Carries out `command` on the messages; of a queue, on those in one of `states`. Says to how many that befell, with what
     /// `addition` gives. With `--dry-run` it only counts them.
     ///
@@ -66,7 +58,7 @@ struct SelectionOptions: ParsableArguments {
     ///   - check: throws when nothing is to be done.
     @MainActor
     func apply(
-        _ command: LineCommand, states: Set<MessageState>, like: SequenceNumber? = nil, _ verb: Verb,
+        _ command: LineCommand, states: Set<MessageState>, like: SequenceNumber? = nil,
         check: @MainActor (PenstockStore, Selection) async throws -> Void = { _, _ in },
         addition: @MainActor (PenstockStore, Selection, Int) async throws -> CountAddition = { _, _, _ in
             CountAddition()
@@ -78,19 +70,18 @@ struct SelectionOptions: ParsableArguments {
                 try await check(store, selection)
                 let count = try await store.count(selection, for: command)
                 try Output().count(
-                    count, verb.wouldKey, addition: CountAddition(phrase: "would be \(verb.done)"),
-                    isJSON: storeOptions.isJSON,
-                    isChange: false)
+                    count, command.words.wouldKey, addition: CountAddition(phrase: "would be \(command.words.done)"),
+                    isJSON: storeOptions.isJSON, isChange: false)
             }
         } else {
             try await storeOptions.file.use(queue: queue) { store in
                 let selection = try await selection(in: store, states: states, like: like)
                 try await check(store, selection)
                 let count = try await store.storage.apply(command, to: selection)
-                let said = try await CountAddition.read(beside: count, verb.done) {
+                let said = try await CountAddition.read(beside: count, command.words.done) {
                     try await addition(store, selection, count)
                 }
-                try Output().count(count, verb.done, addition: said, isJSON: storeOptions.isJSON)
+                try Output().count(count, command.words.done, addition: said, isJSON: storeOptions.isJSON)
             }
         }
     }
@@ -108,6 +99,17 @@ struct SelectionOptions: ParsableArguments {
             filter.signature = signature
         }
         return .queue(queue, states: states, group: group, matching: filter, limit: limit, expected: expect)
+    }
+}
+
+extension LineCommand {
+    /// What has befallen messages by it, and the key under which JSON says how many it would befall.
+    fileprivate var words: (done: String, wouldKey: String) {
+        switch self {
+        case .cancel, .requestCancel: ("cancelled", "wouldCancel")
+        case .redrive: ("redriven", "wouldRedrive")
+        case .discard: ("discarded", "wouldDiscard")
+        }
     }
 }
 

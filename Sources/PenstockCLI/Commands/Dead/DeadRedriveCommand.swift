@@ -25,8 +25,7 @@ struct DeadRedriveCommand: AsyncParsableCommand {
 
     @MainActor func run() async throws {
         try await selection.apply(
-            .redrive, states: [.dead], like: likeOption.like, .init(done: "redriven", wouldKey: "wouldRedrive"),
-            check: refuseScheduled, addition: addition)
+            .redrive, states: [.dead], like: likeOption.like, check: refuseScheduled, addition: addition)
     }
 
     /// The store puts a scheduled message in line by the same command: a slip in a number must not send it before its time.
@@ -81,8 +80,6 @@ struct DeadDiscardCommand: AsyncParsableCommand {
     func validate() throws { try likeOption.validate(with: selection) }
 
     @MainActor func run() async throws {
-        try await selection.apply(
-            .discard, states: [.dead], like: likeOption.like,
-            .init(done: "discarded", wouldKey: "wouldDiscard"))
+        try await selection.apply(.discard, states: [.dead], like: likeOption.like)
     }
 }
