@@ -5,13 +5,10 @@ import PenstockFormats
 /// It belongs to the main actor: a write to a slow reader blocks the main thread, and no thread of the pool.
 @MainActor
 final class Output {
-    private let descriptor: Descriptor
     private var pending: [UInt8] = []
     private static let pendingBytesMax = 64 * 1024
 
-    init(_ descriptor: Descriptor = .standardOutput) { self.descriptor = descriptor }
-
-    var isTerminal: Bool { descriptor.isTerminal }
+    var isTerminal: Bool { Descriptor.standardOutput.isTerminal }
 
     func line(_ text: String) throws(Failure) {
         pending += text.utf8
@@ -45,7 +42,7 @@ final class Output {
         let bytes = pending
         pending.removeAll(keepingCapacity: true)
         do throws(SystemFailure) {
-            try descriptor.write(bytes)
+            try Descriptor.standardOutput.write(bytes)
         } catch {
             throw Failure(.inputOutput, "Standard output cannot be written (\(error)); free some room or redirect it.")
         }
