@@ -58,12 +58,6 @@ final class Guardians: Sendable {
         return try result.get()
     }
 
-    /// Calls `body` with guardians, and ends them all before it returns.
-    static func use<Result: Sendable>(_ body: (Guardians) async throws -> Result) async throws -> Result {
-        let guardians = Guardians()
-        return try await guardians.use { try await body(guardians) }
-    }
-
     /// Calls `body` with the process group of a guardian that nobody else uses meanwhile. A group that lost its
     /// leader is not used again.
     func withGroup<Result: Sendable>(_ body: (ProcessGroup) async throws -> Result) async throws -> Result {
