@@ -38,8 +38,8 @@ final class RingFollower: Sendable {
     private static let askTime = TimeAmount.seconds(70)
     /// Each place takes a connection, here and at the server, and of those a client has a thousand (``ServerConnection``).
     private static let placesMax = 1000
-    private static let shortestPause = 0.2
-    private static let longestPause = 5.0
+    /// Pauses after failures have a part of chance, so that not all clients of a server come back to it at once.
+    private static let pauses = RetryPolicy(base: .milliseconds(200), cap: .milliseconds(6400))
 
     /// What waits here.
     let changes: Wakeups
@@ -128,7 +128,8 @@ final class RingFollower: Sendable {
                 } catch {
                     state.withLock { $0.lookInterval = nil }
                     failures += 1
-                    guard (try? await time.sleep(for: pause(after: failures))) != nil else { break }
+                    let pause = Self.pauses.delay(afterAttempt: failures, random: random.nextUnit())
+                    guard (try? await time.sleep(for: pause)) != nil else { break }
                 }
             }
             _ = state.withLock { $0.followed.remove(place) }
@@ -172,13 +173,5 @@ final class RingFollower: Sendable {
         } catch {
             throw ForeignAnswer(status: 200).error(at: connection.url, purpose)
         }
-    }
-
-    /// Twice as long after each failure, and by chance, so that not all clients of a server come back to it at once.
-    private func pause(after failures: Int) -> Duration {
-        var longest = Self.shortestPause
-        for _ in 1..<failures where longest < Self.longestPause { longest *= 2 }
-        let share: Double = 0.5 + random.nextUnit() / 2
-        return .seconds(longest * share)
     }
 }
