@@ -72,13 +72,6 @@ struct WorkTests {
         #expect(worked.output == "$HOME * a b ; --max\n")
     }
 
-    @Test func aCommandThatReadsNothingIsFine() async throws {
-        let tool = try await Tool.withQueue()
-        try await tool.succeed(["enqueue", "q"], input: [UInt8](repeating: 0x61, count: 2_000_000))
-        try await tool.succeed(["work", "q", "--drain", "--", "true"])
-        #expect(try await tool.payloads("done").count == 1)
-    }
-
     @Test(arguments: [
         ("no-such-command-anywhere", 127, "was not found in PATH"), ("./no-such-command", 127, "There is no command"),
         ("/etc/passwd", 126, "not a program that can be run"),

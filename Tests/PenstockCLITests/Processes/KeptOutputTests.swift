@@ -21,10 +21,9 @@ import Testing
         #expect(kept.bytes.isEmpty && kept.isTooLong)
     }
 
-    /// A million bytes in a thousand pieces, of which each was moved a thousand times once.
+    /// A million bytes in a thousand pieces.
     @Test func aPieceDoesNotMoveWhatIsThere() {
         var kept = KeptOutput(bytesMax: 1_000_000)
-        var places: Set<UInt> = []
         var moves = 0
         var last: UInt = 0
         for _ in 1...1000 {
@@ -32,9 +31,8 @@ import Testing
             let place = kept.bytes.withUnsafeBytes { UInt(bitPattern: $0.baseAddress) }
             if place != last { moves += 1 }
             last = place
-            places.insert(place)
         }
         #expect(kept.bytes.count == 1_000_000)
-        #expect(moves < 50, "It was moved \(moves) times, to \(places.count) places.")
+        #expect(moves < 50, "It was moved \(moves) times.")
     }
 }
