@@ -13,7 +13,13 @@
 #endif
 
 // Calls of the system that methods of their names hide.
+func systemOpen(_ path: String, _ flags: Int32) -> Int32 { open(path, flags) }
 func systemClose(_ number: Int32) -> Int32 { close(number) }
+func systemKill(_ id: Int32, _ signal: Int32) -> Int32 { kill(id, signal) }
+
+func systemRead(_ number: Int32, _ buffer: UnsafeMutableRawBufferPointer) -> Int {
+    read(number, buffer.baseAddress, buffer.count)
+}
 
 func systemWrite(_ number: Int32, _ bytes: UnsafeRawBufferPointer) -> Int {
     write(number, bytes.baseAddress, bytes.count)

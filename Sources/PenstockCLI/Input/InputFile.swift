@@ -70,6 +70,3 @@ struct InputFile {
 
     func close() { if descriptor != .standardInput { _ = systemClose(descriptor.number) } }
 }
-
-/// The system's call, which a method of its name hides.
-private func systemOpen(_ path: String, _ flags: Int32) -> Int32 { open(path, flags) }

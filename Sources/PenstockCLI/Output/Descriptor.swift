@@ -77,11 +77,6 @@ package struct Descriptor: Hashable, Sendable {
     }
 }
 
-/// The system's call, which a method of its name hides.
-private func systemRead(_ number: Int32, _ buffer: UnsafeMutableRawBufferPointer) -> Int {
-    read(number, buffer.baseAddress, buffer.count)
-}
-
 /// A failed call to the operating system.
 package struct SystemFailure: Error, CustomStringConvertible {
     /// `errno`.

@@ -51,11 +51,6 @@ final class ProcessGroup: Sendable {
     func killLateComers() { _ = systemKill(-id, SIGKILL) }
 }
 
-/// The system's `kill`, which a method of that name hides.
-private func systemKill(_ id: Int32, _ signal: Int32) -> Int32 {
-    kill(id, signal)
-}
-
 /// What the kernel knows of a child process.
 enum ChildProcess {
     /// Gives a child that has just been started, and the threads that start others, the nice value of this process. Where a program may
