@@ -12,10 +12,8 @@ import Synchronization
 package final class Coalescing: Sendable {
     let enqueuing: CoalescedEnqueuing
     let checks: DoorChecks
-    /// Whether a request has to show a token.
     let asksForTokens: Bool
     let logger: Logger
-    /// Is told of each answer: the path with the names of its parameters, the status, and how long it took.
     let record: @Sendable (String, HTTPResponse.Status, Duration) -> Void
     let time = SystemTime()
     private let coalescers = Mutex<[ObjectIdentifier: NIOLoopBound<Coalescer>]>([:])
