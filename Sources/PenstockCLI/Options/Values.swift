@@ -95,13 +95,10 @@ enum Values {
     }
 
     @Sendable static func whenFull(_ text: String) throws -> OverflowPolicy {
-        switch text {
-        case "drop-newest", "dropNewest": .dropNewest
-        case "drop-oldest", "dropOldest": .dropOldest
-        case "fail": .fail
-        case "wait": .wait
-        default: throw Failure(.usage, "write drop-newest, drop-oldest, fail or wait.")
+        guard let policy = OverflowPolicy.allCases.first(where: { [$0.word, $0.rawValue].contains(text) }) else {
+            throw Failure(.usage, "write drop-newest, drop-oldest, fail or wait.")
         }
+        return policy
     }
 
     @Sendable static func header(_ text: String) throws -> Header {
