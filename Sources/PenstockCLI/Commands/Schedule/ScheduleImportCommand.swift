@@ -64,18 +64,18 @@ struct ScheduleImportCrontabCommand: AsyncParsableCommand {
         }
         let entries = Crontab(text, hasUsers: system, zone: zone).entries
         var report: [Line] = []
-        var gone: [ScheduleName] = []
+        let known: [ScheduleRecord]
         if dryRun {
-            let known = try await knownSchedules()
+            known = try await knownSchedules()
             for entry in entries { report.append(try line(entry, schedule(of: entry), known)) }
-            if replace { gone = others(than: entries, known) }
         } else {
-            try await storeOptions.file.use(queue: queue) { store in
+            known = try await storeOptions.file.use(queue: queue) { store in
                 let known = try await store.schedules()
                 for entry in entries { report.append(try await make(entry, in: store, known)) }
-                if replace { gone = others(than: entries, known) }
+                return known
             }
         }
+        let gone = replace ? others(than: entries, known) : []
         let output = Output()
         try output.answer("The schedules are made, but the report cannot be shown.") { () throws(Failure) in
             for line in report { try output.line(line.json, or: line.text, isJSON: storeOptions.isJSON) }
