@@ -39,6 +39,6 @@ struct ListCommand: AsyncParsableCommand {
         query.matching = filterOptions.filter
         let listing = Listing(
             query: query, isJSON: storeOptions.isJSON, table: MessageTables.list(), row: MessageTables.listRow)
-        try await storeOptions.file.look(queue: queue) { try await listing.show(from: $0, on: Output()) }
+        try await storeOptions.file.look(queue: queue) { try await listing.show(from: $0) }
     }
 }

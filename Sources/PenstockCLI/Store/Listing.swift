@@ -10,7 +10,8 @@ struct Listing {
 
     /// Reads the messages and writes them, and says so when there are more than the query's limit.
     @MainActor
-    func show(from store: PenstockStore, on output: Output) async throws {
+    func show(from store: PenstockStore) async throws {
+        let output = Output()
         var query = query
         query.withPayload = true
         let limit = query.limit

@@ -5,9 +5,9 @@ import PenstockFormats
 @MainActor
 enum DeadGroupViews {
     /// Writes the first `limit` groups, and says so when there are more, or not all dead letters were looked at.
-    static func show(_ page: DeadGroupPage, limit: Int, isJSON: Bool, on output: Output) throws {
+    static func show(_ page: DeadGroupPage, limit: Int, isJSON: Bool) throws {
         let groups = page.groups.prefix(limit)
-        try output.show(groups.map(\.json), or: table(groups).lines, isJSON: isJSON)
+        try Output().show(groups.map(\.json), or: table(groups).lines, isJSON: isJSON)
         if page.groups.count > limit {
             ErrorOutput.say("There are \(page.groups.count - limit) more than these; use --limit.")
         }

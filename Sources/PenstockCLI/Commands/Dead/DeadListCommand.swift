@@ -43,7 +43,7 @@ struct DeadListCommand: AsyncParsableCommand {
         if byError {
             return try await storeOptions.file.look(queue: queue) { store in
                 let page = try await store.deadGroups(DeadGroupQuery(queue: queue))
-                try DeadGroupViews.show(page, limit: limit, isJSON: storeOptions.isJSON, on: Output())
+                try DeadGroupViews.show(page, limit: limit, isJSON: storeOptions.isJSON)
             }
         }
         let query = MessageQuery(
@@ -52,6 +52,6 @@ struct DeadListCommand: AsyncParsableCommand {
             withAttempts: true)
         let listing = Listing(
             query: query, isJSON: storeOptions.isJSON, table: MessageTables.dead(), row: MessageTables.deadRow)
-        try await storeOptions.file.look(queue: queue) { try await listing.show(from: $0, on: Output()) }
+        try await storeOptions.file.look(queue: queue) { try await listing.show(from: $0) }
     }
 }
