@@ -4,8 +4,6 @@ import PenstockHTTP
 
 /// What somebody asks of a claim.
 struct ClaimEntry: Decodable {
-    static let members: Set<String> = ["limit", "lease", "wait", "worker"]
-
     /// The queues, the first one first. Empty where the path names one.
     var queues: [QueueName]
     var limit: Int
@@ -15,7 +13,7 @@ struct ClaimEntry: Decodable {
     var worker: WorkerName?
 
     init(from decoder: any Decoder) throws {
-        let members = try Members(decoder, Self.members.union(["queues"]), of: "A claim")
+        let members = try Members(decoder, ["queues", "limit", "lease", "wait", "worker"], of: "A claim")
         queues = try members.value("queues") ?? []
         try require(
             queues.count <= Bounds.claimQueueCountMax && Set(queues).count == queues.count,
