@@ -51,10 +51,10 @@ private struct ExtensionEntry: Decodable {
     var `extension`: LeaseExtension
 
     init(from decoder: any Decoder) throws {
-        let members = try Members(decoder, LeaseEntry.members.union(["by", "progress"]), of: "A lease")
+        let members = try Members(decoder, Lease.members.union(["by", "progress"]), of: "A lease")
         let progress: ProgressEntry? = try members.value("progress")
         `extension` = LeaseExtension(
-            try LeaseEntry(members).lease, by: try members.duration("by"), progress: progress?.progress)
+            try Lease(members), by: try members.duration("by"), progress: progress?.progress)
     }
 }
 
@@ -71,7 +71,7 @@ private struct ReleaseEntry: Decodable {
     var lease: Lease
 
     init(from decoder: any Decoder) throws {
-        lease = try LeaseEntry(try Members(decoder, LeaseEntry.members, of: "A lease")).lease
+        lease = try Lease(try Members(decoder, Lease.members, of: "A lease"))
     }
 }
 

@@ -2,12 +2,11 @@ import PenstockCore
 import PenstockFormats
 import PenstockHTTP
 
-/// What a worker holds, as it has written it.
-struct LeaseEntry {
+extension Lease {
+    /// The members by which a worker names it.
     static let members: Set<String> = ["sequence", "token"]
 
-    var lease: Lease
-
+    /// The lease as a worker has written it.
     init(_ members: Members) throws {
         let sequence: Int64 = try members.required("sequence")
         let token: String = try members.required("token")
@@ -16,13 +15,13 @@ struct LeaseEntry {
                 .invalidInput,
                 "A lease is named by the message's \"sequence\" and, as text, the \"token\" of its claim.")
         }
-        lease = Lease(sequence: SequenceNumber(sequence), token: LeaseToken(rawValue: number))
+        self.init(sequence: SequenceNumber(sequence), token: LeaseToken(rawValue: number))
     }
 }
 
 /// A verdict, as a worker has written it.
 struct SettlementEntry: Decodable {
-    private static let members = LeaseEntry.members.union([
+    private static let members = Lease.members.union([
         "verdict", "result", "resultBase64", "then", "error", "reason", "after", "holdsGroup", "until", "event",
     ])
 
@@ -33,7 +32,7 @@ struct SettlementEntry: Decodable {
 
     init(from decoder: any Decoder) throws {
         let members = try Members(decoder, Self.members, of: "A settlement")
-        lease = try LeaseEntry(members).lease
+        lease = try Lease(members)
         let word: String = try members.required("verdict")
         verdict = try Self.verdict(word, members)
         let own: Set<String> =
@@ -44,7 +43,7 @@ struct SettlementEntry: Decodable {
             case "suspend": ["after", "until", "event"]
             default: []
             }
-        for name in Self.members.subtracting(LeaseEntry.members).subtracting(own).subtracting(["verdict"]).sorted()
+        for name in Self.members.subtracting(Lease.members).subtracting(own).subtracting(["verdict"]).sorted()
         where members.has(name) {
             throw PenstockError(.invalidInput, "The verdict \(Escape.excerpt(word)) has no \"\(name)\".")
         }
