@@ -36,7 +36,7 @@ struct CompanionProgram {
         let code = errno
         throw Failure(
             code == ENOENT ? .commandNotFound : .cannotRun,
-            "\(title), \(Escape.text(program)), cannot be started: \(String(cString: strerror(code))). \(advice)")
+            "\(title), \(Escape.text(program)), cannot be started: \(SystemFailure(code: code)). \(advice)")
     }
 
     private static func folder(of path: String) -> String { path.lastIndex(of: "/").map { String(path[...$0]) } ?? "" }
