@@ -35,7 +35,7 @@ package struct API: Sendable {
         Logs(store: store, time: time).add(to: v1)
         Cursors(store: store).add(to: v1)
         Replays(store: store, time: time).add(to: v1)
-        Schedules(store: store, time: time).add(to: v1)
+        Schedules(store: store).add(to: v1)
         Workflows(store: store, time: time).add(to: v1)
         Events(store: store).add(to: v1)
         let served = ServedStore(store)

@@ -8,7 +8,6 @@ import PenstockHTTP
 /// `/v1/schedules`: messages that are enqueued again and again. A schedule is its queue's.
 struct Schedules: Sendable {
     let store: PenstockStore
-    let time: any TimeSource
 
     func add(to v1: RouterGroup<ServerContext>) {
         v1.get("schedules", use: list)
