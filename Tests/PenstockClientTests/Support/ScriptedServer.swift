@@ -9,9 +9,8 @@ final class ScriptedServer: Sendable {
     /// A request, as it came.
     struct Request: Sendable {
         var path: String
-        var body: [UInt8]
         /// The number of its connection: 1 for the first.
-        var connection = 0
+        var connection: Int
     }
 
     let port: Int
@@ -65,7 +64,6 @@ private final class Answering: ChannelInboundHandler {
 
     private let answer: @Sendable (ScriptedServer.Request) -> [UInt8]
     private var bytes: [UInt8] = []
-
     private let connection: Int
 
     init(_ answer: @escaping @Sendable (ScriptedServer.Request) -> [UInt8], _ connection: Int) {
@@ -81,11 +79,10 @@ private final class Answering: ChannelInboundHandler {
         let head = String(decoding: bytes[..<end.lowerBound], as: UTF8.self)
         let length = head.split(separator: "\r\n").first { $0.lowercased().hasPrefix("content-length: ") }
             .flatMap { Int($0.dropFirst("content-length: ".count)) }
-        let body = bytes[end.upperBound...]
-        guard let length, body.count >= length else { return }
+        guard let length, bytes[end.upperBound...].count >= length else { return }
         let path = head.split(separator: " ").dropFirst().first.map(String.init) ?? ""
         bytes = []
-        let answer = answer(ScriptedServer.Request(path: path, body: Array(body), connection: connection))
+        let answer = answer(ScriptedServer.Request(path: path, connection: connection))
         context.writeAndFlush(wrapOutboundOut(ByteBuffer(bytes: answer)), promise: nil)
     }
 }
