@@ -42,9 +42,7 @@ struct LostCommandTests {
             let startCount = Mutex(0)
             command.shortage = { startCount.withLock { $0 } == 0 ? nil : Shortage(Errno.tooManyOpenFiles) }
             command.onShortage = { _ in exit(22) }
-            let coprocess = Coprocess(
-                command: command, framing: .lines, answerBytesMax: 10, variables: [:], jobs: Jobs()
-            ) { _ in
+            let coprocess = Coprocess(command: command, framing: .lines, answerBytesMax: 10, variables: [:]) { _ in
                 startCount.withLock { $0 += 1 }
                 _ = waitpid(-1, nil, 0)
             }
@@ -79,7 +77,7 @@ struct LostCommandTests {
         command.clock = ManualClock()
         command.isUnseen = { _ in true }
         let coprocess = Coprocess(
-            command: command, framing: .lines, answerBytesMax: 10, variables: [:], jobs: Jobs(), passError: { _ in })
+            command: command, framing: .lines, answerBytesMax: 10, variables: [:], passError: { _ in })
         guard case .failed(let failure) = try await Self.reply(of: coprocess) else {
             Issue.record("It has answered.")
             return

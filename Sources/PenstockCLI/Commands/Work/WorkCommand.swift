@@ -227,7 +227,7 @@ struct WorkCommand: AsyncParsableCommand {
         let variables = CoprocessHandler.variables(inherited, queue: onlyQueue)
         let coprocess = Coprocess(
             command: command, framing: framed ? .frames : .lines,
-            answerBytesMax: output.bytesMax ?? Limits.payloadBytesMax, variables: variables, jobs: Jobs(),
+            answerBytesMax: output.bytesMax ?? Limits.payloadBytesMax, variables: variables,
             passError: { await ErrorOutput.raw($0) })
         return CoprocessHandler(Coprocesses(coprocess: coprocess, count: concurrency), output: output)
     }

@@ -23,7 +23,7 @@ struct Coprocess: Sendable {
     let framing: Framing
     let answerBytesMax: Int
     let variables: [Environment.Key: String?]
-    let jobs: Jobs
+    let jobs = Jobs()
     let passError: @Sendable ([UInt8]) async -> Void
 
     /// Starts the process and gives it one message after the other, until it ends or is not needed any more.
