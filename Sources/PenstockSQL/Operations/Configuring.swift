@@ -23,7 +23,7 @@ enum Configuring {
                 try refuseUnknownLimit(policy, connection)
                 // What this queue has leased is counted out for those that share its limit still.
                 if let name = account.policy.sharedLimit, name != policy.sharedLimit {
-                    try ringAll(under: name, in: transaction)
+                    for other in try sharing(name, connection) { transaction.ringAll(other) }
                 }
                 try write(policy, by: update, to: queue, connection)
             case .pause: try connection.run(setPaused, .text(queue.text), 1)
@@ -49,7 +49,7 @@ enum Configuring {
     /// Makes a limit that queues share, changes its count, or removes it.
     static func setLimit(_ name: LimitName, to count: Int?, in transaction: Transaction) throws {
         let connection = transaction.connection
-        let sharing = try connection.all(selectSharing, .text(name.text)) { QueueName(stored: $0.text(0) ?? "") }
+        let sharing = try sharing(name, connection)
         if let count {
             try connection.run(writeLimit, .text(name.text), .integer(Int64(count)))
         } else {
@@ -60,10 +60,8 @@ enum Configuring {
         for queue in sharing { transaction.ringAll(queue) }
     }
 
-    private static func ringAll(under name: LimitName, in transaction: Transaction) throws {
-        for queue in try transaction.connection.all(selectSharing, .text(name.text), read: { $0.text(0) ?? "" }) {
-            transaction.ringAll(QueueName(stored: queue))
-        }
+    private static func sharing(_ name: LimitName, _ connection: Connection) throws -> [QueueName] {
+        try connection.all(selectSharing, .text(name.text)) { QueueName(stored: $0.text(0) ?? "") }
     }
 
     private static func refuseUnknownLimit(_ policy: QueuePolicy, _ connection: Connection) throws {
