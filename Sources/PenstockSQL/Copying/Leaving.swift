@@ -101,14 +101,14 @@ enum Leaving {
                 "The queues of \(departure.move.source) have moved to \(departure.target), and may be open there; cancel it with "
                     + "`--to` and that store, which is looked at, or with `--force` where that store is lost.")
         }
-        try transaction.connection.run(setOpen)
         try transaction.connection.run(end)
-        for name in try queues(transaction.connection) { transaction.ringAll(name) }
+        try setPhase(nil, in: transaction)
         return departure
     }
 
-    private static func setPhase(_ phase: StoreMove.Phase, in transaction: Transaction) throws {
-        try transaction.connection.run(writePhase, .text(phase.rawValue))
+    /// - Parameter phase: `nil`: the store is open.
+    private static func setPhase(_ phase: StoreMove.Phase?, in transaction: Transaction) throws {
+        try transaction.connection.run(writePhase, Value(phase?.rawValue))
         // Whoever sleeps until there is work, or room, learns of it at once.
         for name in try queues(transaction.connection) { transaction.ringAll(name) }
     }
@@ -131,6 +131,5 @@ enum Leaving {
             moving_since = NULL WHERE id = 1
         """)
     private static let writePhase = Query("UPDATE penstock_state SET moving = ?1 WHERE id = 1")
-    private static let setOpen = Query("UPDATE penstock_state SET moving = NULL WHERE id = 1")
     private static let selectNames = Query("SELECT name FROM penstock_queue")
 }
