@@ -23,7 +23,7 @@ package enum Quarantine {
             try ProgressRows.end(sequence, transaction.connection)
         }
         let account = try transaction.account(id: queueID)
-        transaction.noteSetAside(
+        transaction.setAside.append(
             SetAsideRow(sequence: SequenceNumber(sequence), queue: account?.name, reason: reason))
         account?.mustRecount()
         if isNoted { account?.ring(messages: 1) }

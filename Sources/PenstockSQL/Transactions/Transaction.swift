@@ -25,7 +25,7 @@ package final class Transaction {
     /// question about a lease is its worker's own verdict.
     package var settledBefore: ((_ lease: Lease, _ isLast: Bool) throws -> SettleResult?)?
     /// The rows that were set aside.
-    private(set) var setAside: [SetAsideRow] = []
+    var setAside: [SetAsideRow] = []
     /// Queues that somebody may be waiting for, beside what their accounts say.
     private var rungApart: [QueueName: Ring] = [:]
 
@@ -149,9 +149,6 @@ package final class Transaction {
     /// Whether a call that had `before` bytes left has had some written anew, and none are left. A call that ends then has moved one
     /// message at least, and one that has none written anew goes on, however many the others of its transaction have used.
     func isUsedUp(since before: Int64) -> Bool { bytesLeft <= 0 && bytesLeft < before }
-
-    /// Notes a row that was set aside.
-    func noteSetAside(_ row: SetAsideRow) { setAside.append(row) }
 
     /// Runs `action` once this is committed, and not otherwise.
     package func onCommit(_ action: @escaping () -> Void) {
