@@ -9,7 +9,8 @@ import Testing
         MessageSet(inOrder: sequences).parts.map { part in
             switch part {
             case .range(let range): "\(range)"
-            case .list(let list): list.json
+            case .list(.text(let json)): json
+            case .list(let other): "\(other)"
             }
         }
     }

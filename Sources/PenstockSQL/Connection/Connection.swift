@@ -168,6 +168,18 @@ extension Value: ExpressibleByIntegerLiteral {
     public init(integerLiteral value: Int64) { self = .integer(value) }
 }
 
+extension Value {
+    /// The messages that one statement is about: a JSON array of their numbers, which the statement reads by `json_each`.
+    static func sequences(_ sequences: [Int64]) -> Value {
+        var text = "["
+        for sequence in sequences {
+            if text.utf8.count > 1 { text += "," }
+            text += String(sequence)
+        }
+        return .text(text + "]")
+    }
+}
+
 /// One fixed SQL statement. Each connection prepares it once, on first use, and keeps it.
 package struct Query: Sendable {
     /// Its index in a connection's table of prepared statements.

@@ -59,9 +59,9 @@ struct CopyBatch: Sendable {
         var batch = CopyBatch(from: place, upTo: Place(stage: 0, position: last))
         if taken.isEmpty { return batch }
         batch.messages = taken.count
-        let list = SequenceList(taken.map(\.sequence)).json
+        let list = Value.sequences(taken.map(\.sequence))
         for table in CopiedTable.ofMessages {
-            let rows = try connection.all(table.selection, .text(list), read: { try table.row($0) })
+            let rows = try connection.all(table.selection, list, read: { try table.row($0) })
             if !rows.isEmpty { batch.parts.append((table, rows)) }
         }
         return batch

@@ -6,10 +6,10 @@ enum DoneTasks {
     /// Tells those that wait for these tasks, which have ended, all of them done. Where that is too much for one transaction they
     /// are noted for ``Cascade``.
     static func tell(_ sequences: [Int64], in transaction: Transaction) throws {
-        let list = SequenceList(sequences).json
+        let list = Value.sequences(sequences)
         let limit = transaction.cascade.left
         let children = try transaction.connection.all(
-            selectChildren, .text(list), .integer(Int64(limit) + 1), read: Child.init)
+            selectChildren, list, .integer(Int64(limit) + 1), read: Child.init)
         guard children.count <= limit else {
             for sequence in sequences { transaction.cascade.note(sequence) }
             return
@@ -24,7 +24,7 @@ enum DoneTasks {
         let limit = transaction.cascade.left
         let children = try transaction.connection.all(
             selectChildrenInOrder, .integer(sequence), .integer(after), .integer(Int64(limit) + 1), read: Child.init)
-        try meet(SequenceList([sequence]).json, Array(children.prefix(limit)), in: transaction)
+        try meet(.sequences([sequence]), Array(children.prefix(limit)), in: transaction)
         return children.count > limit ? children[limit - 1].sequence : nil
     }
 
@@ -42,16 +42,16 @@ enum DoneTasks {
 
     /// Writes down that the dependencies of these children are met, whatever their tasks are needed for: they are done. Lets those
     /// go on that wait for nothing else.
-    private static func meet(_ list: String, _ children: [Child], in transaction: Transaction) throws {
+    private static func meet(_ list: Value, _ children: [Child], in transaction: Transaction) throws {
         transaction.cascade.handled(children.count)
         let sequences = Set(children.map(\.sequence)).sorted()
         guard let first = sequences.first, let last = sequences.last else { return }
-        try transaction.connection.run(writeMet, .text(list), .integer(first), .integer(last))
+        try transaction.connection.run(writeMet, list, .integer(first), .integer(last))
         var plain: [Int64: [Int64]] = [:]
         let hadFailed = Set(children.filter(\.hadFailed).map(\.sequence))
         var others = hadFailed.sorted()
-        let wanted = SequenceList(hadFailed.isEmpty ? sequences : sequences.filter { !hadFailed.contains($0) })
-        _ = try transaction.connection.all(selectFree, .text(wanted.json)) { row in
+        let wanted = hadFailed.isEmpty ? sequences : sequences.filter { !hadFailed.contains($0) }
+        _ = try transaction.connection.all(selectFree, .sequences(wanted)) { row in
             if row.integer(2) != 0 {
                 plain[row.integer(1), default: []].append(row.integer(0))
             } else {
@@ -64,21 +64,21 @@ enum DoneTasks {
 
     /// Puts tasks of one queue in line that are due at once.
     private static func move(_ children: [Int64], of queueID: Int64, in transaction: Transaction) throws {
-        let list = SequenceList(children)
         // In a queue that is or was shared fairly each gets its turn.
         guard children.count > 1, let account = try transaction.account(id: queueID), !account.hasTurns else {
             return try lookAtEach(children, in: transaction)
         }
+        let list = Value.sequences(children)
         do {
             try transaction.connection.attempt {
                 try transaction.connection.run(
-                    insertReady, .integer(queueID), .text(list.json), .integer(transaction.now.microseconds))
+                    insertReady, .integer(queueID), list, .integer(transaction.now.microseconds))
             }
         } catch  where error.isContradiction {
             // One of them is in line already, going by the table. Each by itself finds out which.
             return try lookAtEach(children, in: transaction)
         }
-        try transaction.connection.run(deletePending, .integer(queueID), .text(list.json))
+        try transaction.connection.run(deletePending, .integer(queueID), list)
         // They were accepted whenever.
         account.change.lineStart.entered(at: .first)
         account.change.count(.pending, -Int64(children.count))
@@ -129,20 +129,4 @@ enum DoneTasks {
         """)
     private static let deletePending = Query(
         "DELETE FROM penstock_pending WHERE queue_id = ?1 AND sequence IN (SELECT value FROM json_each(?2))")
-}
-
-/// Messages that one statement is about: bound as a JSON array, which a statement reads by `json_each`.
-struct SequenceList {
-    let sequences: [Int64]
-    let json: String
-
-    init(_ sequences: [Int64]) {
-        self.sequences = sequences
-        var text = "["
-        for sequence in sequences {
-            if text.utf8.count > 1 { text += "," }
-            text += String(sequence)
-        }
-        json = text + "]"
-    }
 }

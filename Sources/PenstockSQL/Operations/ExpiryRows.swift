@@ -32,12 +32,12 @@ package enum ExpiryRows {
 
     /// Gives those of these messages their rows that expire. They are in the log.
     package static func insert(_ sequences: [Int64], _ connection: Connection) throws {
-        if !sequences.isEmpty { try connection.run(insertListed, .text(SequenceList(sequences).json)) }
+        if !sequences.isEmpty { try connection.run(insertListed, .sequences(sequences)) }
     }
 
     /// Takes away the rows of messages that a worker has now.
     package static func end(_ sequences: [Int64], _ connection: Connection) throws {
-        if !sequences.isEmpty { try connection.run(deleteListed, .text(SequenceList(sequences).json)) }
+        if !sequences.isEmpty { try connection.run(deleteListed, .sequences(sequences)) }
     }
 
     /// Takes away the row of message `sequence`.

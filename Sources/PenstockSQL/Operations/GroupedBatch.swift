@@ -33,10 +33,10 @@ enum GroupedBatch {
             try connection.run(insertOthers, .integer(sequences.lowerBound), .integer(sequences.upperBound))
         }
         if !permitted.isEmpty {
-            let list = SequenceList(permitted).json
-            for query in [insertReady, insertPermits] { try connection.run(query, .text(list)) }
+            let list = Value.sequences(permitted)
+            for query in [insertReady, insertPermits] { try connection.run(query, list) }
         }
-        if !blocked.isEmpty { try connection.run(insertBlocked, .text(SequenceList(blocked).json)) }
+        if !blocked.isEmpty { try connection.run(insertBlocked, .sequences(blocked)) }
         return Set(blocked)
     }
 

@@ -5,7 +5,7 @@ import PenstockCore
 struct MessageSet {
     enum Part {
         case range(ClosedRange<Int64>)
-        case list(SequenceList)
+        case list(Value)
     }
 
     /// Fewer neighbours go with those that stand alone.
@@ -28,7 +28,7 @@ struct MessageSet {
                 listed += neighbours
             }
         }
-        if !listed.isEmpty { parts.append(.list(SequenceList(listed))) }
+        if !listed.isEmpty { parts.append(.list(.sequences(listed))) }
         self.parts = parts
     }
 }
@@ -74,7 +74,7 @@ extension Connection {
             statement.bind(range.upperBound, at: 2)
         case .list(let list):
             statement = try self.statement(query.ofList)
-            statement.bind(list.json, at: 1)
+            statement.bind(list, at: 1)
         }
         for (index, value) in values.enumerated() { statement.bind(value, at: index + 3) }
         return statement

@@ -83,11 +83,11 @@ struct Tasks {
 
     /// Puts those in their place that wait for others.
     private func placeWaiting(_ sequences: [Int64]) throws {
-        let waiting = SequenceList(zip(tasks, sequences).filter { !$0.0.dependencies.isEmpty }.map(\.1))
-        if waiting.sequences.isEmpty { return }
+        let waiting = zip(tasks, sequences).filter { !$0.0.dependencies.isEmpty }.map(\.1)
+        if waiting.isEmpty { return }
         do {
             try transaction.connection.attempt {
-                try transaction.connection.run(Self.insertPending, .text(waiting.json))
+                try transaction.connection.run(Self.insertPending, .sequences(waiting))
             }
         } catch  where error.isContradiction {
             // A row of one of them is there already. Each by itself finds out which.

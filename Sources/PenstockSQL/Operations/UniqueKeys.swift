@@ -96,9 +96,9 @@ package enum UniqueKeys {
         _ sequences: [Int64], _ account: QueueAccount, in transaction: Transaction
     ) throws {
         if sequences.isEmpty { return }
-        let list = SequenceList(sequences).json
-        try transaction.connection.run(deleteClaimed, .text(list), .integer(account.id))
-        try transaction.connection.run(unmarkClaimed, .text(list))
+        let list = Value.sequences(sequences)
+        try transaction.connection.run(deleteClaimed, list, .integer(account.id))
+        try transaction.connection.run(unmarkClaimed, list)
     }
 
     /// The key that message `sequence` was given, whether it holds it or not.

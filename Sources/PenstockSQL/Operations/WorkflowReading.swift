@@ -161,14 +161,14 @@ package enum WorkflowReading {
 enum TaskPlaces {
     /// Fills in the places of the messages that are tasks, with one query for all of them.
     static func fill(_ messages: inout [ClaimedMessage], _ connection: Connection) throws {
-        let wanted = SequenceList(messages.map(\.lease.sequence.rawValue))
-        let found = try connection.all(select, .text(wanted.json)) { ($0.integer(0), place($0)) }
+        let wanted = Value.sequences(messages.map(\.lease.sequence.rawValue))
+        let found = try connection.all(select, wanted) { ($0.integer(0), place($0)) }
         let places = Dictionary(found, uniquingKeysWith: { first, _ in first })
         for index in messages.indices { messages[index].task = places[messages[index].lease.sequence.rawValue] }
     }
 
     static func place(of sequence: Int64, _ connection: Connection) throws -> TaskPlace? {
-        try connection.first(select, .text(SequenceList([sequence]).json), read: place)
+        try connection.first(select, .sequences([sequence]), read: place)
     }
 
     private static func place(_ row: PreparedStatement) -> TaskPlace {

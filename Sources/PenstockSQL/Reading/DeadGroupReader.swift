@@ -36,7 +36,7 @@ package enum DeadGroupReader {
     }
 
     private static func read(_ run: [Int64], _ connection: Connection) throws -> [Int64: DeadLetter] {
-        let rows = try connection.all(selectDead, .text(SequenceList(run).json)) { row in
+        let rows = try connection.all(selectDead, .sequences(run)) { row in
             let letter = DeadLetter(
                 queue: QueueName(stored: row.text(1) ?? ""),
                 signature: try LastError.signature(of: row, reason: 2, error: 4),

@@ -27,7 +27,7 @@ struct MessageLook {
     func look(at sequences: [Int64]) throws -> [Int64: Sight] {
         let statement = try connection.statement(Self.look)
         defer { statement.reset() }
-        statement.bind(SequenceList(sequences).json, at: 1)
+        statement.bind(Value.sequences(sequences), at: 1)
         statement.bind(Value(group), at: 2)
         statement.bind(Value(filter.uniqueKey), at: 3)
         statement.bind(Value(headers), at: 4)

@@ -62,7 +62,7 @@ struct MessageRows {
     }
 
     private static func list(of records: [MessageRecord]) -> Value {
-        .text(SequenceList(records.map(\.sequence.rawValue)).json)
+        .sequences(records.map(\.sequence.rawValue))
     }
 
     /// What `read` takes of the rows that answer a query.
@@ -71,8 +71,7 @@ struct MessageRows {
         _ connection: Connection, read: (PreparedStatement) -> T
     ) throws -> [T] {
         if sequences.isEmpty { return [] }
-        let list = Value.text(SequenceList(sequences).json)
-        return try connection.all(readRows, list, .integer(withErrorBytes ? 1 : 0)) { row in
+        return try connection.all(readRows, .sequences(sequences), .integer(withErrorBytes ? 1 : 0)) { row in
             matches(row, query, queues) ? read(row) : nil
         }.compactMap(\.self)
     }

@@ -28,8 +28,7 @@ struct SequenceWalk {
         let whole = Stretch(after: query.after?.rawValue ?? 0, preceding: query.preceding?.rawValue)
         if let wanted = query.sequences {
             let inStretch = Set(wanted.map(\.rawValue)).filter { whole.contains($0) }
-            let known = try connection.all(Self.findInLog, .text(SequenceList(Array(inStretch)).json)) { $0.integer(0) }
-                .sorted()
+            let known = try connection.all(Self.findInLog, .sequences(Array(inStretch))) { $0.integer(0) }.sorted()
             streams = [Stream(ahead: end == .first ? known[...] : known.reversed()[...], stretch: whole)]
         } else {
             let chunk = min(min(query.limit, query.lookMax) + 1, Self.chunkMax)
