@@ -3,9 +3,9 @@ import PenstockCore
 /// What a source has before its first message: its queues with all of their settings and totals, the limits that they share, and the
 /// names that must not be there in the target.
 struct QueueSettings: Sendable {
-    private(set) var queues: [[CopiedValue]] = []
+    let queues: [[CopiedValue]]
     let names: CopiedNames
-    private(set) var lastSequence: Int64 = 0
+    let lastSequence: Int64
 
     /// Written as the queues open, by ``share(as:_:in:)``.
     private static let shareLimit = "share_limit"

@@ -7,8 +7,7 @@ package enum ScheduleInspection {
     private static let examplesMax = 100
 
     package static func inspect(_ connection: Connection, _ report: inout HealthReport) throws {
-        let names = try connection.all(strays, read: { $0.text(0) ?? "" })
-        for name in names {
+        for name in try connection.all(strays, read: { $0.text(0) ?? "" }) {
             report.add(
                 .straySchedule, .error,
                 "The schedule '\(name)' belongs to a queue that does not exist\(report.repair("sets it aside"))."

@@ -107,7 +107,7 @@ enum Cursors {
     }
 
     /// Counts, for each cursor of a queue by which its log is read, those of `forgotten` that it had not gone past. They are in order.
-    package static func count(forgotten: [Int64], _ account: QueueAccount, in transaction: Transaction) throws {
+    static func count(forgotten: [Int64], _ account: QueueAccount, in transaction: Transaction) throws {
         guard let last = forgotten.last else { return }
         let behind = try transaction.connection.all(selectBehind, .integer(account.id), .integer(last)) { row in
             (name: row.text(0) ?? "", sequence: row.integer(1))

@@ -153,7 +153,7 @@ enum Groups {
     /// Takes the permits of dead letters that are about to be forgotten, and that hold their groups.
     ///
     /// - Returns: those groups.
-    package static func letGo(
+    static func letGo(
         _ entries: ArraySlice<LineEntry>, _ account: QueueAccount, in transaction: Transaction
     ) throws -> [Group] {
         guard account.policy.groups == .fifo(onDead: .hold) else { return [] }

@@ -69,7 +69,7 @@ struct HeaderReader {
     private var bytes: [UInt8] = []
     private var headers: [String: String] = [:]
 
-    package mutating func headers(of row: PreparedStatement, at column: Int) -> [String: String] {
+    mutating func headers(of row: PreparedStatement, at column: Int) -> [String: String] {
         // By bytes: texts that Swift calls equal may be written differently.
         if row.text(column, isWrittenAs: bytes) { return headers }
         let text = row.text(column)

@@ -32,7 +32,7 @@ enum Permits {
     /// Takes the permit of message `sequence`.
     ///
     /// - Returns: whether it had one.
-    package static func take(from sequence: Int64, _ group: Group, _ connection: Connection) throws -> Bool {
+    static func take(from sequence: Int64, _ group: Group, _ connection: Connection) throws -> Bool {
         try connection.run(delete, .integer(group.account.id), .text(group.key), .integer(sequence))
         return try connection.changesCount() > 0
     }

@@ -3,7 +3,7 @@ import PenstockSchedules
 
 /// A schedule as its row has it.
 struct ScheduleRow {
-    package var id: Int64
+    var id: Int64
     var name: ScheduleName
     var schedule: Schedule
     var isPaused: Bool

@@ -2,7 +2,7 @@ package import PenstockCore
 
 /// The message that has a unique key.
 struct KeyHolder {
-    package var sequence: Int64
+    var sequence: Int64
     /// When the first of those was accepted that were replaced one by the other, ending with this; `nil`: it replaced none.
     var since: Int64?
     /// When the key is free, if it is held for a period.

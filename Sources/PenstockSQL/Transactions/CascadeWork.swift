@@ -61,7 +61,7 @@ struct CascadeWork {
     }
 
     /// Takes up what another transaction has left, unless it is noted already.
-    package mutating func take(up item: Item) {
+    mutating func take(up item: Item) {
         if afters[item.subject] == nil { add(item) }
     }
 

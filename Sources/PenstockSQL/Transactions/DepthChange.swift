@@ -30,7 +30,7 @@ struct DepthChange: Equatable {
     }
 
     /// Counts `count` messages more, or fewer, in `state`.
-    package mutating func count(_ state: MessageState, _ count: Int64) {
+    mutating func count(_ state: MessageState, _ count: Int64) {
         switch state {
         case .pending: pending += count
         case .scheduled: scheduled += count
