@@ -1,13 +1,13 @@
-package import PenstockCore
+import PenstockCore
 
 /// How many messages are to be copied, or were: of each queue, by state. Counted from the rows, and not from what the depths say.
-package struct CopyCount: Sendable, Equatable {
+struct CopyCount: Sendable, Equatable {
     private(set) var queues: [QueueName: [MessageState: Int]] = [:]
 
     var total: Int { queues.values.reduce(0) { $0 + $1.values.reduce(0, +) } }
 
     /// What is to be copied from a source, or would be: then what workers have is counted as it stands.
-    package static func ofSource(withLog: Bool, _ connection: Connection) throws -> CopyCount {
+    static func ofSource(withLog: Bool, _ connection: Connection) throws -> CopyCount {
         var count = CopyCount()
         for name in try Leaving.queues(connection) { count.queues[name] = [:] }
         try count.add(selectWaiting, [], connection)
@@ -38,7 +38,7 @@ package struct CopyCount: Sendable, Equatable {
         return nil
     }
 
-    package var report: [CopyReport.Queue] {
+    var report: [CopyReport.Queue] {
         queues.map { CopyReport.Queue(name: $0.key, counts: $0.value) }.sorted { $0.name.text < $1.name.text }
     }
 

@@ -1,9 +1,9 @@
-package import PenstockCore
+import PenstockCore
 
 /// The rows of `penstock_expiry`: one for each message that waits and has ``Marks/expiry``.
-package enum ExpiryRows {
+enum ExpiryRows {
     /// The message of a queue that expires first, and when; `nil` when none does.
-    package static func first(of queueID: Int64, _ connection: Connection) throws -> (
+    static func first(of queueID: Int64, _ connection: Connection) throws -> (
         sequence: Int64, expires: Timestamp
     )? {
         try connection.first(readFirst, .integer(queueID)) {
@@ -16,38 +16,38 @@ package enum ExpiryRows {
         try connection.prefetch(readFirst, .integer(queueID))
     }
 
-    package static func first(of queue: QueueName, _ connection: Connection) throws -> Timestamp? {
+    static func first(of queue: QueueName, _ connection: Connection) throws -> Timestamp? {
         try connection.first(readFirstNamed, .text(queue.text)) { Timestamp(microseconds: $0.integer(0)) }
     }
 
     /// When message `sequence` expires; `nil` when it does not, or does not wait.
-    package static func time(of sequence: Int64, _ connection: Connection) throws -> Timestamp? {
+    static func time(of sequence: Int64, _ connection: Connection) throws -> Timestamp? {
         try connection.first(readTime, .integer(sequence)) { Timestamp(microseconds: $0.integer(0)) }
     }
 
     /// Gives those of these messages their rows that expire. They are in the log.
-    package static func insert(_ sequences: ClosedRange<Int64>, _ connection: Connection) throws {
+    static func insert(_ sequences: ClosedRange<Int64>, _ connection: Connection) throws {
         try connection.run(insertRange, .integer(sequences.lowerBound), .integer(sequences.upperBound))
     }
 
     /// Gives those of these messages their rows that expire. They are in the log.
-    package static func insert(_ sequences: [Int64], _ connection: Connection) throws {
+    static func insert(_ sequences: [Int64], _ connection: Connection) throws {
         if !sequences.isEmpty { try connection.run(insertListed, .sequences(sequences)) }
     }
 
     /// Takes away the rows of messages that a worker has now.
-    package static func end(_ sequences: [Int64], _ connection: Connection) throws {
+    static func end(_ sequences: [Int64], _ connection: Connection) throws {
         if !sequences.isEmpty { try connection.run(deleteListed, .sequences(sequences)) }
     }
 
     /// Takes away the row of message `sequence`.
-    package static func end(_ sequence: Int64, _ connection: Connection) throws {
+    static func end(_ sequence: Int64, _ connection: Connection) throws {
         try connection.run(delete, .integer(sequence))
     }
 
     /// Sees to the row of a message that expires as it goes to `state`: one that has ended has none, and one that a worker gives
     /// back has its own again.
-    package static func follow(_ entry: LineEntry, to state: MessageState, _ connection: Connection) throws {
+    static func follow(_ entry: LineEntry, to state: MessageState, _ connection: Connection) throws {
         if state.isFinished {
             if entry.state != .leased { try end(entry.sequence, connection) }
         } else if entry.state == .leased {

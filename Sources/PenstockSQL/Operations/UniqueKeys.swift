@@ -1,4 +1,4 @@
-package import PenstockCore
+import PenstockCore
 
 /// The message that has a unique key.
 struct KeyHolder {
@@ -22,7 +22,7 @@ struct KeyStanding {
 /// A queue has one set of keys: while a message holds one, no other does, whatever their scopes. A key that is held until its
 /// message has ended, or while that waits, is in `penstock_unique` and goes with the message's marks; one that is held for a period is in
 /// `penstock_unique_period`, and nothing that becomes of its message moves it.
-package enum UniqueKeys {
+enum UniqueKeys {
     /// The message that holds `key`.
     static func standing(
         of key: String, _ account: QueueAccount, in transaction: Transaction
@@ -35,7 +35,7 @@ package enum UniqueKeys {
     }
 
     /// How many dead letters of a queue had their keys until they died, which other messages have by now.
-    package static func deadWithoutKeyCount(
+    static func deadWithoutKeyCount(
         of queue: QueueName, group: String?, at now: Timestamp, _ connection: Connection
     ) throws -> Int {
         guard let row = try PolicyCache().row(named: queue, connection) else { throw PenstockError.unknown(queue) }
@@ -87,12 +87,12 @@ package enum UniqueKeys {
     }
 
     /// Frees the key of message `sequence`, which has ended.
-    package static func release(_ sequence: Int64, _ account: QueueAccount, in transaction: Transaction) throws {
+    static func release(_ sequence: Int64, _ account: QueueAccount, in transaction: Transaction) throws {
         try transaction.connection.run(delete, .integer(account.id), .integer(sequence))
     }
 
     /// Frees the keys of messages that were claimed, and that hold theirs only while they wait.
-    package static func releaseClaimed(
+    static func releaseClaimed(
         _ sequences: [Int64], _ account: QueueAccount, in transaction: Transaction
     ) throws {
         if sequences.isEmpty { return }
@@ -102,7 +102,7 @@ package enum UniqueKeys {
     }
 
     /// The key that message `sequence` was given, whether it holds it or not.
-    package static func key(of sequence: Int64, in transaction: Transaction) throws -> (key: String, scope: KeyScope)? {
+    static func key(of sequence: Int64, in transaction: Transaction) throws -> (key: String, scope: KeyScope)? {
         let found = try transaction.connection.first(readKey, .integer(sequence)) { row in
             row.text(0).map { ($0, KeyScope(stored: row.optionalInteger(1))) }
         }
@@ -113,7 +113,7 @@ package enum UniqueKeys {
     /// other one has it, as the caller has seen; if it holds it only while it waits, it goes without where another one has it.
     ///
     /// - Returns: the message's marks for that.
-    package static func holdAgain(_ sequence: Int64, _ account: QueueAccount, in transaction: Transaction) throws
+    static func holdAgain(_ sequence: Int64, _ account: QueueAccount, in transaction: Transaction) throws
         -> Marks
     {
         guard let (key, scope) = try key(of: sequence, in: transaction) else { return [] }
@@ -127,8 +127,7 @@ package enum UniqueKeys {
     /// Removes up to `limit` rows of periods that are over.
     ///
     /// - Returns: whether there may be more.
-    package static func forgetElapsed(of account: QueueAccount, limit: Int, in transaction: Transaction) throws -> Bool
-    {
+    static func forgetElapsed(of account: QueueAccount, limit: Int, in transaction: Transaction) throws -> Bool {
         try transaction.connection.run(
             deleteElapsed, .integer(account.id), .integer(transaction.now.microseconds), .integer(Int64(limit)))
         return try transaction.connection.changesCount() >= limit

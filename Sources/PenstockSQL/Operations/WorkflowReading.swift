@@ -1,9 +1,9 @@
-package import PenstockCore
+import PenstockCore
 
 /// Reads workflows and their tasks. Everything in an answer is of the snapshot that `connection` reads.
-package enum WorkflowReading {
+enum WorkflowReading {
     /// A task's message, as it is now.
-    package struct State {
+    struct State {
         var sequence: Int64
         var name: TaskName
         var queue: QueueName
@@ -13,7 +13,7 @@ package enum WorkflowReading {
     }
 
     /// Answers one query, in the order in which the workflows were started.
-    package static func workflows(_ query: WorkflowQuery, _ connection: Connection) throws -> [WorkflowRecord] {
+    static func workflows(_ query: WorkflowQuery, _ connection: Connection) throws -> [WorkflowRecord] {
         var records: [WorkflowRecord]
         if let name = query.name {
             records = try connection.all(selectNamed, .text(name.text), read: record)
@@ -42,7 +42,7 @@ package enum WorkflowReading {
     }
 
     /// Answers one query, in the order of the log.
-    package static func tasks(_ query: TaskQuery, _ connection: Connection) throws -> [TaskRecord] {
+    static func tasks(_ query: TaskQuery, _ connection: Connection) throws -> [TaskRecord] {
         guard let id = try Workflows.find(query.workflow, connection) else {
             throw PenstockError.unknown(query.workflow)
         }
@@ -76,7 +76,7 @@ package enum WorkflowReading {
     }
 
     /// Up to `limit` tasks of a workflow, in the order of the log. One whose message is not there is left out.
-    package static func states(
+    static func states(
         of id: Int64, after: Int64 = 0, limit: Int, _ connection: Connection
     ) throws -> [State] {
         try connection.all(selectStates, .integer(id), .integer(after), .integer(Int64(limit))) { row in

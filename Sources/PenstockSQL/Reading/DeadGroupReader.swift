@@ -1,11 +1,11 @@
-package import PenstockCore
+import PenstockCore
 
 /// Puts dead letters into groups by their errors.
-package enum DeadGroupReader {
+enum DeadGroupReader {
     /// How many are read by one statement: a server's answer is a way there and back, and has all their errors.
     private static let runMax = 64
 
-    package static func groups(_ query: DeadGroupQuery, _ connection: Connection) throws -> DeadGroupPage {
+    static func groups(_ query: DeadGroupQuery, _ connection: Connection) throws -> DeadGroupPage {
         var walk = try SequenceWalk(query.messages, QueueReader.ids(query.queue, connection), connection)
         var grouping = DeadGrouping()
         var looked = 0

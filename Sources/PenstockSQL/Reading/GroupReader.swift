@@ -1,10 +1,10 @@
-package import PenstockCore
+import PenstockCore
 
 /// Reads groups and limits.
-package enum GroupReader {
+enum GroupReader {
     /// The groups of a queue, by key. Only groups with messages that have a permit or wait for one, those that are paused or put
     /// off, and those that weigh more than 1, have rows.
-    package static func groups(
+    static func groups(
         _ query: GroupQuery, at now: Timestamp, _ connection: Connection
     ) throws -> [GroupRecord] {
         let id = try QueueReader.id(of: query.queue, connection)
@@ -36,7 +36,7 @@ package enum GroupReader {
     }
 
     /// The limits that queues share, by name.
-    package static func limits(_ connection: Connection) throws -> [LimitRecord] {
+    static func limits(_ connection: Connection) throws -> [LimitRecord] {
         try connection.all(selectLimits) { row in
             LimitRecord(
                 name: LimitName(stored: row.text(0) ?? ""), count: Int(row.integer(1)), leased: 0, queues: [])

@@ -1,9 +1,9 @@
-package import PenstockCore
+import PenstockCore
 
 /// Reads a queue's log page by page, from the log itself: no look at where each message is in the line.
-package enum LogReader {
+enum LogReader {
     /// Answers one query. Everything in it is of the snapshot that `connection` reads.
-    package static func page(_ query: LogQuery, _ connection: Connection) throws -> LogPage {
+    static func page(_ query: LogQuery, _ connection: Connection) throws -> LogPage {
         guard
             let (id, accepted) = try connection.first(
                 readQueue, .text(query.queue.text), read: { ($0.integer(0), $0.integer(1)) })

@@ -1,9 +1,9 @@
-package import PenstockCore
+import PenstockCore
 
 /// Reads messages of the log with what the line knows of them.
-package enum MessageReader {
+enum MessageReader {
     /// Answers one query, in the order of sequence.
-    package static func messages(
+    static func messages(
         _ query: MessageQuery, _ connection: Connection, _ time: any TimeSource
     ) throws -> MessagePage {
         let clocks = (boot: time.boot, now: time.now)
@@ -34,7 +34,7 @@ package enum MessageReader {
 
     /// The sequence numbers of messages that match a query, in their order, and the last message that was looked at; `nil` when
     /// there are no more. Rows of the line without a message in the log are among them when nothing has to be looked for.
-    package static func sequences(_ query: MessageQuery, _ connection: Connection) throws -> (
+    static func sequences(_ query: MessageQuery, _ connection: Connection) throws -> (
         found: [Int64], last: SequenceNumber?
     ) {
         var candidates = try MessageCandidates(query, connection)

@@ -1,15 +1,15 @@
-package import PenstockCore
+import PenstockCore
 
 /// Counts the messages that match a selection, step by step.
-package struct SelectionCount: Sendable {
+struct SelectionCount: Sendable {
     /// How many were counted so far.
-    package private(set) var count = 0
-    package private(set) var isOver = false
+    private(set) var count = 0
+    private(set) var isOver = false
     private var query: MessageQuery
     private let limit: Int
 
     /// - Throws: `invalidInput` for a selection that cannot be.
-    package init(_ selection: Selection, for command: LineCommand) throws {
+    init(_ selection: Selection, for command: LineCommand) throws {
         try selection.validate()
         query = MessageQuery(states: command.states, limit: Limits.rowsMax)
         switch selection {
@@ -26,7 +26,7 @@ package struct SelectionCount: Sendable {
     }
 
     /// The same, a step further.
-    package func counted(in connection: Connection) throws -> SelectionCount {
+    func counted(in connection: Connection) throws -> SelectionCount {
         var counted = self
         let step = try MessageReader.sequences(query, connection)
         counted.count = min(count + step.found.count, limit)

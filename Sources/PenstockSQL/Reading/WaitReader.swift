@@ -1,14 +1,14 @@
-package import PenstockCore
+import PenstockCore
 import PenstockProcesses
 
 /// Reads what a message waits for, in one snapshot, from rows alone. What it reads is bounded, whatever waits beside the message.
-package struct WaitReader {
+struct WaitReader {
     private let connection: Connection
     private let time: any TimeSource
     private let locks: any WorkerLocks
 
     /// Answers one call of ``MessageStore/waitReason(of:)``.
-    package static func reason(
+    static func reason(
         of sequence: SequenceNumber, _ connection: Connection, _ time: any TimeSource, _ locks: any WorkerLocks
     ) throws -> WaitReason {
         let reader = WaitReader(connection: connection, time: time, locks: locks)
