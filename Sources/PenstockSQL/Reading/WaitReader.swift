@@ -92,14 +92,13 @@ struct WaitReader {
 
     private func blocked(_ record: MessageRecord, _ queue: QueueRow) throws -> [WaitReason.Cause] {
         guard let key = record.group else { return [] }
-        let of = [Value.integer(queue.id), .text(key)]
-        var causes: [WaitReason.Cause] = []
-        if try connection.has(readPause, of[0], of[1]) { causes.append(.groupPaused) }
-        causes += try groupTime(queue, key)
         let group = Group(account: QueueAccount(queue), key: key)
+        var causes: [WaitReason.Cause] = []
+        if try Permits.isPaused(group, connection) { causes.append(.groupPaused) }
+        causes += try groupTime(queue, key)
         let areInTheWay = try Permits.keepOut(record.sequence.rawValue, of: group, connection)
         let limit = Value.integer(areInTheWay ? Int64(WaitReason.namedMax) + 1 : 0)
-        let holders = try connection.all(selectPermits, of[0], of[1], limit) { $0.integer(0) }
+        let holders = try connection.all(selectPermits, .integer(queue.id), .text(key), limit) { $0.integer(0) }
         for other in try records(Array(holders.prefix(WaitReason.namedMax))) {
             causes.append(.permit(try self.other(other)))
         }
@@ -244,7 +243,6 @@ private let selectOpen = Query(
     FROM penstock_dependency AS dependency LEFT JOIN penstock_task AS task ON task.sequence = dependency.parent
     WHERE dependency.child = ?1 AND dependency.state = 'open' LIMIT ?2
     """)
-private let readPause = Query("SELECT 1 FROM penstock_group_pause WHERE queue_id = ?1 AND group_key = ?2")
 private let readGroupRate = Query(
     """
     SELECT tat, held_until, opens_at, (SELECT clock FROM penstock_rate WHERE queue_id = ?1),
