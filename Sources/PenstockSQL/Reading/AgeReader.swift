@@ -7,14 +7,13 @@ enum AgeReader {
 
     /// Since when the message is ready that is so the longest; `nil` when none is.
     static func oldestReady(_ queueID: Int64, at now: Timestamp, _ connection: Connection) throws -> Timestamp? {
-        func first(_ query: Query) throws -> Int64? {
-            try connection.first(query, .integer(queueID)) { $0.optionalInteger(0) } ?? nil
-        }
-        let due = try first(Claiming.firstDue).flatMap { $0 <= now.microseconds ? $0 : nil }
-        var moments = [due, try first(firstBack), try first(firstAcceptedWithTurn)]
+        let id = Value.integer(queueID)
+        let due = try connection.integer(Claiming.firstDue, id).flatMap { $0 <= now.microseconds ? $0 : nil }
+        var moments = [
+            due, try connection.integer(firstBack, id), try connection.integer(firstAcceptedWithTurn, id),
+        ]
         for priority in try SequenceSource.priorities(of: queueID, connection) {
-            moments.append(
-                try connection.integer(firstAccepted, .integer(queueID), .integer(priority)))
+            moments.append(try connection.integer(firstAccepted, id, .integer(priority)))
         }
         return moments.compactMap(\.self).min().map(Timestamp.init(microseconds:))
     }
