@@ -16,9 +16,9 @@ enum ProgressRows {
     }
 
     /// What a row says.
-    static func record(millionths: Int64?, text: String, reportedAt: Int64) -> ProgressRecord {
+    static func record(millionths: Int64?, text: String, reportedAt: Timestamp) -> ProgressRecord {
         let fraction = millionths.map { Double($0.clamped(to: 0...Int64(scale))) / scale }
-        return ProgressRecord(MessageProgress(fraction, text), reportedAt: Timestamp(microseconds: reportedAt))
+        return ProgressRecord(MessageProgress(fraction, text), reportedAt: reportedAt)
     }
 
     /// Fractions are kept in millionths.

@@ -117,9 +117,8 @@ struct MessageRows {
             leaseEndsAt: leaseEnd?.wall(at: clocks.boot, clocks.now),
             worker: integer(.worker),
             cancelRequestedAt: integer(.claimedAt) == nil ? nil : time(.requestedAt),
-            progress: time(.reportedAt).map { reportedAt in
-                ProgressRows.record(
-                    millionths: integer(.millionths), text: text(.progress) ?? "", reportedAt: reportedAt.microseconds)
+            progress: time(.reportedAt).map {
+                ProgressRows.record(millionths: integer(.millionths), text: text(.progress) ?? "", reportedAt: $0)
             },
             finishedAt: time(.finishedAt),
             uniqueKey: uniqueKey,

@@ -104,7 +104,7 @@ extension NewMessage {
         static let all: Parts = [.group, .dueAfter, .dueAt, .expiresAfter, .expiresAt]
     }
 
-    package func writeWaiting(to writer: inout ByteWriter) {
+    fileprivate func writeWaiting(to writer: inout ByteWriter) {
         var parts: Parts = group == nil ? [] : .group
         var times: [Int64] = []
         switch due {
@@ -123,7 +123,7 @@ extension NewMessage {
     }
 
     /// - Returns: whether it could be read.
-    package mutating func readWaiting(from reader: inout ByteReader) -> Bool {
+    fileprivate mutating func readWaiting(from reader: inout ByteReader) -> Bool {
         guard let parts = reader.integer(UInt8.self).map(Parts.init), parts.isSubset(of: .all) else { return false }
         if parts.contains(.group) {
             guard let key = reader.bytes() else { return false }
