@@ -43,9 +43,8 @@ struct AuditPage {
             "hasEntries": !entries.isEmpty, "isNewest": place.isNewest,
             "entries": entries.map { entry -> Fields in
                 [
-                    "time": Shown.time(entry.at, visit.now) ?? [:], "by": entry.by, "act": entry.act,
-                    "on": entry.subject,
-                    "queue": entry.queue ?? "", "outcome": entry.outcome ?? noOutcome,
+                    "time": Shown.time(entry.at, visit.now), "by": entry.by, "act": entry.act,
+                    "on": entry.subject, "queue": entry.queue ?? "", "outcome": entry.outcome ?? noOutcome,
                     "isDone": entry.isDone == true, "isBad": entry.isDone == false,
                 ]
             },

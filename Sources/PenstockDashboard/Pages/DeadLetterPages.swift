@@ -50,9 +50,8 @@ struct DeadLetterPages {
             "queue": group.queue.text, "queueLink": Link.page("/dead", ["queue": group.queue.text]),
             "reason": group.signature.reason?.rawValue ?? "", "error": group.signature.error,
             "count": Shown.count(group.count), "isPart": isPart, "key": "\(group.queue) \(Self.mark(group.signature))",
-            "first": Shown.time(group.firstAt, visit.now) ?? [:],
-            "last": Shown.time(group.lastAt, visit.now) ?? [:], "example": "\(group.example)",
-            "exampleLink": Link.message(group.example),
+            "first": Shown.time(group.firstAt, visit.now), "last": Shown.time(group.lastAt, visit.now),
+            "example": "\(group.example)", "exampleLink": Link.message(group.example),
         ]
         if visit.mayAct(.operate, group.queue) {
             fields["act"] =

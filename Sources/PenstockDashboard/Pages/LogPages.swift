@@ -28,7 +28,7 @@ struct LogPages {
         fields["rows"] = shown.reversed().map { record -> Fields in
             [
                 "sequence": "\(record.sequence)", "link": Link.message(record.sequence),
-                "time": Shown.time(record.enqueuedAt, visit.now) ?? [:],
+                "time": Shown.time(record.enqueuedAt, visit.now),
                 "payload": Escape.bytes(record.payload.prefix(Self.rowBytesMax)),
                 "isCut": record.payload.count > Self.rowBytesMax, "bytes": Shown.bytes(record.payload.count),
             ]

@@ -56,7 +56,7 @@ struct MessagePages {
             fields["progress"] =
                 [
                     "text": Shown.progress(progress.progress),
-                    "time": Shown.time(progress.reportedAt, visit.now) ?? [:],
+                    "time": Shown.time(progress.reportedAt, visit.now),
                 ] as Fields
         }
         if visit.mayAct(.operate, record.queue) { fields["acts"] = acts(record) }
@@ -127,14 +127,14 @@ struct MessagePages {
         if let due = record.due { moments.append((due, "due")) }
         if let expires = record.expiresAt, !record.state.isFinished { moments.append((expires, "expires")) }
         return moments.enumerated().sorted { ($0.element.0, $0.offset) < ($1.element.0, $1.offset) }.map {
-            ["what": $0.element.1, "time": Shown.time($0.element.0, now) ?? [:], "isAhead": $0.element.0 > now]
+            ["what": $0.element.1, "time": Shown.time($0.element.0, now), "isAhead": $0.element.0 > now]
         }
     }
 
     private func attempt(_ attempt: AttemptRecord, _ now: Timestamp) -> Fields {
         [
             "number": "\(attempt.attempt)", "outcome": attempt.outcome.rawValue, "error": attempt.error,
-            "worker": attempt.worker, "started": Shown.time(attempt.startedAt, now) ?? [:],
+            "worker": attempt.worker, "started": Shown.time(attempt.startedAt, now),
             "took": DurationText.short(attempt.endedAt - attempt.startedAt),
         ]
     }
@@ -147,7 +147,7 @@ struct MessagePages {
         return steps.map { step in
             room -= min(step.result.count, PayloadText.textBytesMax)
             var fields: Fields = [
-                "name": step.name.text, "time": Shown.time(step.recordedAt, now) ?? [:],
+                "name": step.name.text, "time": Shown.time(step.recordedAt, now),
                 "bytes": Shown.bytes(step.result.count), "isLeftOut": room < 0,
             ]
             if room >= 0 { fields["text"] = PayloadText.text(step.result, PayloadText.form(of: step.result)) }

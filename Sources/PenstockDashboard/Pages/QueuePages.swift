@@ -129,7 +129,7 @@ struct QueuePages {
     private func cursor(_ cursor: CursorRecord, _ now: Timestamp) -> Fields {
         [
             "name": cursor.name.text, "sequence": "\(cursor.sequence)", "missed": Shown.count(cursor.missed),
-            "moved": Shown.time(cursor.movedAt, now) ?? [:],
+            "moved": Shown.time(cursor.movedAt, now),
         ]
     }
 

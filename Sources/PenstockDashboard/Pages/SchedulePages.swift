@@ -34,7 +34,7 @@ struct SchedulePages {
         var fields = row(record, visit)
         fields["firings"] = record.firings.map { firing -> Fields in
             var fields: Fields = [
-                "due": Shown.time(firing.due, visit.now) ?? [:], "fired": Shown.time(firing.firedAt, visit.now) ?? [:],
+                "due": Shown.time(firing.due, visit.now), "fired": Shown.time(firing.firedAt, visit.now),
                 "outcome": firing.outcome.rawValue,
             ]
             if let sequence = firing.sequence {

@@ -72,7 +72,7 @@ struct WorkersPage {
         var fields: Fields = [
             "id": "\(worker.id)", "name": worker.name, "process": worker.processID.map { "\($0)" } ?? "remote",
             "isAlive": worker.isAlive == true, "isDead": worker.isAlive == false, "leased": Shown.count(worker.leased),
-            "started": Shown.time(worker.startedAt, now) ?? [:],
+            "started": Shown.time(worker.startedAt, now),
         ]
         if let oldest = worker.oldestClaim { fields["oldest"] = Shown.time(oldest, now) }
         return fields

@@ -74,7 +74,7 @@ struct WorkflowPages {
     private func row(_ record: WorkflowRecord, _ now: Timestamp) -> Fields {
         [
             "name": record.name.text, "link": Link.workflow(record.name), "state": record.state.rawValue,
-            "started": Shown.time(record.startedAt, now) ?? [:],
+            "started": Shown.time(record.startedAt, now),
             "counts": MessageState.allCases.compactMap { state -> Fields? in
                 guard let count = record.counts[state], count > 0 else { return nil }
                 return ["state": Shown.state(state), "count": Shown.count(count)]

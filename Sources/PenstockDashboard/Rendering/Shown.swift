@@ -48,9 +48,8 @@ enum Shown {
     }
 
     /// A moment for a template: `at` for programs and titles, `shown` for the line, `ago`.
-    static func time(_ moment: Timestamp?, _ now: Timestamp) -> Fields? {
-        guard let moment else { return nil }
-        return [
+    static func time(_ moment: Timestamp, _ now: Timestamp) -> Fields {
+        [
             "at": TimeText.format(moment), "shown": TimeText.short(moment).replacing("T", with: " "),
             "ago": age(moment, now),
         ]
