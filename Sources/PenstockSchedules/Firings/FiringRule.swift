@@ -54,15 +54,10 @@ package struct FiringRule: Sendable {
         var plan = FiringPlan()
         let late = now - FiringRule.grace
         var first: Timestamp? = due
-        if missed == .all {
-            let horizon = min(late, now - window)
-            if due < horizon {
-                plan.missedCount = count(from: due, before: horizon)
-                first = next(after: horizon - .microseconds(1))
-            }
-        } else if due < late {
-            plan.missedCount = count(from: due, before: late)
-            first = next(after: late - .microseconds(1))
+        let horizon = missed == .all ? min(late, now - window) : late
+        if due < horizon {
+            plan.missedCount = count(from: due, before: horizon)
+            first = next(after: horizon - .microseconds(1))
         }
         while let next = first, next <= now, plan.firings.count < FiringRule.stepMax {
             plan.firings.append(next)

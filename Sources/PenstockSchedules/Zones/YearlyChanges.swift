@@ -48,11 +48,8 @@ struct YearlyChanges: Hashable, Sendable {
     /// The stretch that `second` is in, which is not before `last`, the last change that the file names.
     func span(at second: Int64, after last: Zone.Change) -> Zone.Span {
         let isNamed = last.second > Zone.distantPast
-        guard let summer else {
-            return Zone.Span(
-                start: last.second, end: Zone.distantFuture, offset: isNamed ? last.offset : standard)
-        }
         var span = Zone.Span(start: last.second, end: Zone.distantFuture, offset: isNamed ? last.offset : standard)
+        guard let summer else { return span }
         let year = CivilDay(daysSinceEpoch: second.dividedByDay.day).year
         // A rule may reach a week into the years beside its own.
         for change in changes(in: year - 2...year + 2, by: summer) where change.second > last.second {

@@ -10,25 +10,27 @@ struct ZoneData {
     static let bytesMax = 256 * 1024
 
     private struct Header {
-        var version: UInt8
-        var leapSeconds: Int
-        var times: Int
-        var types: Int
-        /// Bytes of what Penstock has no use for: names, leap seconds, indicators.
-        var skipped: (_ timeBytes: Int) -> Int
+        let version: UInt8
+        /// Indicators of UTC, indicators of standard time, leap seconds, times, types, and bytes of names.
+        private let counts: [Int]
 
         static let bytes = 44
+
+        var leapSeconds: Int { counts[2] }
+        var times: Int { counts[3] }
+        var types: Int { counts[4] }
 
         init?(_ bytes: ArraySlice<UInt8>) {
             guard bytes.count >= Header.bytes, bytes.starts(with: Array("TZif".utf8)) else { return nil }
             version = bytes[bytes.startIndex + 4]
-            let counts = (0..<6).map { Int(truncatingIfNeeded: bytes.bigEndian(at: 20 + 4 * $0, count: 4)) }
+            counts = (0..<6).map { Int(truncatingIfNeeded: bytes.bigEndian(at: 20 + 4 * $0, count: 4)) }
             // Each of what is counted takes a byte at least.
             guard counts.allSatisfy({ (0...ZoneData.bytesMax).contains($0) }) else { return nil }
-            leapSeconds = counts[2]
-            times = counts[3]
-            types = counts[4]
-            skipped = { timeBytes in counts[5] + counts[2] * (timeBytes + 4) + counts[1] + counts[0] }
+        }
+
+        /// Bytes of the block behind it, whose times have so many each. Names, leap seconds and indicators come last, and are of no use here.
+        func blockBytes(timeBytes: Int) -> Int {
+            times * (timeBytes + 1) + types * 6 + counts[5] + leapSeconds * (timeBytes + 4) + counts[1] + counts[0]
         }
     }
 
@@ -40,8 +42,7 @@ struct ZoneData {
             return
         }
         // From version 2 on everything is there twice. What comes first is cut off in 2038.
-        let body = first.times * 5 + first.types * 6 + first.skipped(4)
-        let rest = bytes.dropFirst(Header.bytes + body)
+        let rest = bytes.dropFirst(Header.bytes + first.blockBytes(timeBytes: 4))
         guard let second = Header(rest), second.version == first.version,
             let footer = read(rest.dropFirst(Header.bytes), second, timeBytes: 8)
         else { return nil }
@@ -58,7 +59,7 @@ struct ZoneData {
     private mutating func read(
         _ bytes: ArraySlice<UInt8>, _ header: Header, timeBytes: Int
     ) -> ArraySlice<UInt8>? {
-        let length = header.times * (timeBytes + 1) + header.types * 6 + header.skipped(timeBytes)
+        let length = header.blockBytes(timeBytes: timeBytes)
         guard header.types > 0, header.types <= 256, header.leapSeconds == 0, bytes.count >= length else { return nil }
         let typesAt = header.times * (timeBytes + 1)
         var offsets: [Int64] = []
