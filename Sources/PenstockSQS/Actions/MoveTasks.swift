@@ -76,10 +76,7 @@ extension Call {
         }
         try requireMayOperate(sources)
         task.homes = sources.map(\.name)
-        task.toMoveCount = ([settings.depths.waiting] + sources.map(\.depths.dead)).reduce(0) { sum, count in
-            let (more, overflow) = sum.addingReportingOverflow(count)
-            return overflow ? .max : more
-        }
+        task.toMoveCount = sources.reduce(settings.depths.waiting) { $0.addingClamped($1.depths.dead) }
         // Of one that fails half-way it is told what it has moved.
         defer { moves.add(task) }
         do {
@@ -117,8 +114,7 @@ extension Call {
             queues: [queue.name], limit: Self.step, lease: Self.lease, worker: WorkerName(stored: "sqs move task"),
             wait: .zero)
         // What comes while it goes on is the next task's, so that each has an end.
-        let (count, overflow) = queue.depths.waiting.addingReportingOverflow(queue.depths.leased)
-        var left = overflow ? .max : count
+        var left = queue.depths.waiting.addingClamped(queue.depths.leased)
         var (step, others): ([Lease], [Lease]) = ([], [])
         var untilExtended = Patience(Self.lease / 3, directory.time)
         do {

@@ -53,7 +53,7 @@ extension MessageAttributes {
 
     /// Those that a receiver asks for.
     func asked(for asked: AskedAttributes) -> MessageAttributes {
-        isEmpty || asked.isNone ? [:] : filter { name, _ in asked.contains(name) }
+        filter { name, _ in asked.contains(name) }
     }
 
     var json: JSONValue {
@@ -79,8 +79,6 @@ struct AskedAttributes: Sendable {
             }
         }
     }
-
-    var isNone: Bool { !areAll && names.isEmpty && beginnings.isEmpty }
 
     func contains(_ name: String) -> Bool {
         if areAll || names.contains(name) { return true }

@@ -5,18 +5,16 @@ enum MessageID {
     /// The UUID (RFC 9562, version 8) of a message.
     static func text(of sequence: SequenceNumber) -> String {
         let number = UInt64(bitPattern: sequence.rawValue)
-        let (high, low) = (digits(number >> 48, 4), digits(number & 0xffff_ffff_ffff, 12))
-        return "00000000-\(high)-8000-8000-\(low)"
+        let digits = padded(String(number, radix: 16), 16)
+        return "00000000-\(digits.prefix(4))-8000-8000-\(digits.suffix(12))"
     }
 
     /// The number of a message as Amazon's queues in order have it: twenty digits.
     static func sequenceText(of sequence: SequenceNumber) -> String {
-        let digits = String(sequence.rawValue)
-        return String(repeating: "0", count: max(0, 20 - digits.count)) + digits
+        padded(String(sequence.rawValue), 20)
     }
 
-    private static func digits(_ number: UInt64, _ count: Int) -> String {
-        let digits = String(number, radix: 16)
-        return String(repeating: "0", count: max(0, count - digits.count)) + digits
+    private static func padded(_ digits: String, _ count: Int) -> String {
+        String(repeating: "0", count: max(0, count - digits.count)) + digits
     }
 }

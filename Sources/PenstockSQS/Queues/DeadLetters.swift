@@ -14,10 +14,8 @@ struct DeadLetters {
 
     /// Brings some dead letters into `queue` whose dead-letter queue it is, and says whether there were any.
     func bring(into queue: QueueName) async throws -> Bool {
-        let sources = try await directory.sources(of: queue)
-        if sources.isEmpty { return false }
         var found = false
-        for source in sources {
+        for source in try await directory.sources(of: queue) {
             do {
                 if try await bring(from: source.name, into: queue) { found = true }
             } catch let error as PenstockError where error.code == .unknownQueue {
@@ -36,12 +34,12 @@ struct DeadLetters {
         let target = try await directory.read(target)
         // What a full queue drops would be on its record, again at each look; or it would be an older letter, unseen by anybody.
         let room = target.dropsWhenFull ? target.roomLeft : .max
-        var brought = 0
+        var found = false
         for letter in letters.prefix(room) {
             // Each stands alone: one that cannot be brought stays where it is, and stops no other.
             do {
                 guard try await bring(letter, from: source, into: target) else { break }
-                brought += 1
+                found = true
             } catch let error as PenstockError where error.code == .invalidInput {
                 continue
             } catch let error as PenstockError where error.code == .queueFull {
@@ -49,7 +47,7 @@ struct DeadLetters {
             }
         }
         directory.forget(source)
-        return brought > 0
+        return found
     }
 
     /// Brings one dead letter; `false`: there is no room for it.
