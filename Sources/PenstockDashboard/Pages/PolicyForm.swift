@@ -115,9 +115,7 @@ enum PolicyForm {
     }
 
     private static func rate(_ form: QueryParameters, _ name: String, _ burst: String) throws(Problem) -> Rate? {
-        guard var rate = try form.value(name, { text throws(PenstockError) in try RateText.parse(text) }) else {
-            return nil
-        }
+        guard var rate = try form.value(name, RateText.parse) else { return nil }
         rate.burst = try form.count(burst, in: Limits.rateCountRange) ?? 1
         return rate
     }

@@ -9,7 +9,7 @@ extension MessageStore {
     ///
     /// - Returns: the page, and whether older ones were left out for their room.
     func logEnd(
-        of queue: QueueName, preceding: SequenceNumber? = nil, count countMax: Int
+        of queue: QueueName, preceding: SequenceNumber?, count countMax: Int
     ) async throws -> (LogPage, isCut: Bool) {
         var count = countMax
         while true {

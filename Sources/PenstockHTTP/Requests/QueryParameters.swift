@@ -78,9 +78,7 @@ package struct QueryParameters {
 
     /// The parameter as a duration such as `30s`.
     package func duration(_ name: String, in range: ClosedRange<Duration>) throws(Problem) -> Duration? {
-        guard let text = values[name] else { return nil }
-        let duration: Duration
-        do { duration = try DurationText.parse(text) } catch { throw Problem.invalid("'\(name)': \(error.message)") }
+        guard let duration = try value(name, DurationText.parse) else { return nil }
         guard range.contains(duration) else {
             throw Problem.invalid(
                 "'\(name)' is from \(DurationText.format(range.lowerBound)) to \(DurationText.format(range.upperBound))."
@@ -91,8 +89,7 @@ package struct QueryParameters {
 
     /// The parameter as a moment, `now` being the present.
     package func time(_ name: String, now: Timestamp) throws(Problem) -> Timestamp? {
-        guard let text = values[name] else { return nil }
-        do { return try TimeText.parse(text, now: now) } catch { throw Problem.invalid("'\(name)': \(error.message)") }
+        try value(name) { text throws(PenstockError) in try TimeText.parse(text, now: now) }
     }
 
     /// The parameter as yes or no: `true`, `1` or nothing behind its name; `false` or `0`.
