@@ -85,7 +85,11 @@ final class ConnectionWatch: ChannelDuplexHandler, RemovableChannelHandler {
 
     func channelReadComplete(context: ChannelHandlerContext) {
         // Most requests have come whole by now, and need no clock.
-        if isReading, requestEnd == nil { requestEnd = close(context, after: requestTime) }
+        if isReading, requestEnd == nil {
+            requestEnd = context.eventLoop.assumeIsolated().scheduleTask(in: requestTime) {
+                context.close(promise: nil)
+            }
+        }
         context.fireChannelReadComplete()
     }
 
@@ -148,15 +152,11 @@ final class ConnectionWatch: ChannelDuplexHandler, RemovableChannelHandler {
     }
 
     func channelInactive(context: ChannelHandlerContext) {
-        connections.remove(context.channel)
-        end()
+        end(context)
         context.fireChannelInactive()
     }
 
-    func handlerRemoved(context: ChannelHandlerContext) {
-        connections.remove(context.channel)
-        end()
-    }
+    func handlerRemoved(context: ChannelHandlerContext) { end(context) }
 
     /// Whether nothing is read of the connection after this request: its client says so, or asks for another protocol. The server
     /// speaks no other, and SwiftNIO takes what comes next for that protocol's.
@@ -214,14 +214,11 @@ final class ConnectionWatch: ChannelDuplexHandler, RemovableChannelHandler {
         (try? context.channel.syncOptions?.getOption(.bufferedWritableBytes)) ?? 0
     }
 
-    private func end() {
+    private func end(_ context: ChannelHandlerContext) {
+        connections.remove(context.channel)
         idleEnd?.cancel()
         requestEnd?.cancel()
         unreadEnd?.cancel()
         presence?.close()
-    }
-
-    private func close(_ context: ChannelHandlerContext, after time: TimeAmount) -> Scheduled<Void> {
-        context.eventLoop.assumeIsolated().scheduleTask(in: time) { context.close(promise: nil) }
     }
 }
