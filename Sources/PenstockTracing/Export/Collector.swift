@@ -29,19 +29,16 @@ struct Collector: Hashable, Sendable, CustomStringConvertible {
             !url.hasPrefix("https://"),
             "Spans are handed over by http:// alone; give the address of a collector on this machine or network, which speaks TLS with whoever is next."
         )
-        try require(
-            url.hasPrefix(scheme) && url.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F },
-            "'\(url.prefix(200))' is no address of a collector; write http://HOST:PORT.")
+        let refusal = PenstockError(
+            .invalidInput, "'\(url.prefix(200))' is no address of a collector; write http://HOST:PORT.")
+        guard url.hasPrefix(scheme), url.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else { throw refusal }
         let rest = url.dropFirst(scheme.count)
         let authority = rest.prefix { $0 != "/" }
         path = rest.count == authority.count ? "/" : String(rest.dropFirst(authority.count))
         let (name, number) = Self.parts(of: authority)
         guard !name.isEmpty, !name.contains("@"), let port = number.map({ Int($0) }) ?? 4318,
             (1...65_535).contains(port)
-        else {
-            throw PenstockError(
-                .invalidInput, "'\(url.prefix(200))' is no address of a collector; write http://HOST:PORT.")
-        }
+        else { throw refusal }
         host = String(name)
         self.port = port
     }

@@ -112,7 +112,6 @@ struct SpanJSON: Sendable {
 
     /// A text, cut where it is long.
     private static func text(_ text: String) -> JSONValue {
-        guard text.utf8.count > SpanRecord.textBytesMax else { return .string(text) }
-        return .string(String(decoding: text.utf8.prefix(SpanRecord.textBytesMax - 4), as: UTF8.self) + "…")
+        .string(text.utf8.count > SpanRecord.textBytesMax ? text.cut(to: SpanRecord.textBytesMax - 4) : text)
     }
 }
