@@ -50,6 +50,11 @@ package enum ListenAddress: Hashable, Sendable, CustomStringConvertible {
             && numbers.allSatisfy { UInt8($0) != nil && $0.allSatisfy(\.isNumber) }
     }
 
+    /// The address with the port that the system has chosen, where it is one of a port and that is known.
+    package func bound(to port: Int?) -> ListenAddress {
+        if case .port(let host, _) = self, let port { .port(host: host, port) } else { self }
+    }
+
     package var description: String {
         switch self {
         case .unix(let path): "unix:\(path)"

@@ -67,7 +67,7 @@ where Responder.Context: InitializableFromSource<ApplicationRequestContextSource
                 // With its channel closed the listener ends.
                 if case .failure = result { return try await channel.close() }
             }
-            await isReady(bound(channel))
+            await isReady(address.bound(to: channel.localAddress?.port))
         }
         if case .failure(let error)? = place.withLock({ $0 }) { throw error }
     }
@@ -100,10 +100,5 @@ where Responder.Context: InitializableFromSource<ApplicationRequestContextSource
         } catch {
             throw address.failure(error) ?? error
         }
-    }
-
-    private func bound(_ channel: any Channel) -> ListenAddress {
-        guard case .port(let host, _) = address, let port = channel.localAddress?.port else { return address }
-        return .port(host: host, port)
     }
 }

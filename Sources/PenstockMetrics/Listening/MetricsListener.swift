@@ -40,7 +40,7 @@ package final class MetricsListener: Sendable {
             "\(address) can be reached from other machines, and metrics ask for no token; write 127.0.0.1:PORT or unix:PATH."
         )
         socket = try StreamSocket.listening(at: address.place)
-        self.address = socket.port.map { address.with(port: $0) } ?? address
+        self.address = address.bound(to: socket.port)
         do {
             try SystemThread.start("penstock metrics") { [self] in answer(text) }
         } catch {
@@ -103,10 +103,6 @@ extension ListenAddress {
         case .port(let host, let port): .port(host: host, port)
         case .unix(let path): .path(path)
         }
-    }
-
-    fileprivate func with(port: Int) -> ListenAddress {
-        if case .port(let host, _) = self { .port(host: host, port) } else { self }
     }
 }
 
