@@ -88,7 +88,6 @@ struct DeadLetterPages {
             // The visitor who redrives has mended the cause, and wants back in line what has failed of it meanwhile, too.
             let expected = command == .redrive ? nil : try form.count("expected", in: 0...Int.max)
             try visit.principal.require(.read, queue)
-            var count = 0
             let said = try await visit.act(
                 "\(word) group", on: "the group of message \(example) in \(queue)", queue: queue, .operate
             ) {
@@ -103,7 +102,7 @@ struct DeadLetterPages {
                         "Message \(example) has failed in another way since; nothing was moved. Look at the groups again."
                     )
                 }
-                count = try await visit.site.store.storage.apply(
+                let count = try await visit.site.store.storage.apply(
                     command,
                     to: .queue(
                         queue, states: [.dead], matching: MessageFilter(signature: signature), expected: expected))
