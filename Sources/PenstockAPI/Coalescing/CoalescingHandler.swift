@@ -148,8 +148,9 @@ package final class CoalescingHandler: ChannelDuplexHandler, RemovableChannelHan
     }
 
     /// Headers by which a connection or a body is handled in its own way, and the one of another protocol's requests to any path.
-    private static let oddFields =
-        [.connection, .expect, .transferEncoding, .upgrade] + [HTTPField.Name("X-Amz-Target")].compactMap(\.self)
+    private static let oddFields: [HTTPField.Name] = [
+        .connection, .expect, .transferEncoding, .upgrade, HTTPField.Name(known: "X-Amz-Target"),
+    ]
 
     // MARK: What goes
 

@@ -33,10 +33,11 @@ struct LogFeed: Sendable {
     let format: Format
 
     var response: Response {
-        var fields: HTTPFields = [.contentType: format == .events ? "text/event-stream" : "application/x-ndjson"]
-        if let name = HTTPField.Name("X-Accel-Buffering") { fields[name] = "no" }
-        return Response(
-            status: .ok, headers: fields,
+        Response(
+            status: .ok,
+            headers: [
+                .contentType: format == .events ? "text/event-stream" : "application/x-ndjson", .proxyBuffering: "no",
+            ],
             body: ResponseBody { writer in
                 try await write(to: &writer)
                 try await writer.finish(nil)

@@ -45,6 +45,5 @@ struct Logs: Sendable {
 }
 
 extension HTTPField.Name {
-    /// The name is a token, as it has to be.
-    fileprivate static let lastEventID = HTTPField.Name("Last-Event-ID") ?? .range
+    fileprivate static let lastEventID = HTTPField.Name(known: "Last-Event-ID")
 }

@@ -67,6 +67,6 @@ extension MessageHead {
 }
 
 extension HTTPField.Name {
-    /// That an answer is the one of an earlier request with the same `Idempotency-Key`. The name is a token, as it has to be.
-    static let idempotentReplayed = HTTPField.Name("Idempotent-Replayed") ?? .age
+    /// That an answer is the one of an earlier request with the same `Idempotency-Key`.
+    static let idempotentReplayed = HTTPField.Name(known: "Idempotent-Replayed")
 }

@@ -30,10 +30,9 @@ struct EventStream {
             }
             try await writer.finish(nil)
         }
-        var headers: HTTPFields = [.contentType: "text/event-stream", .cacheControl: "no-store"]
-        // Proxies that keep a response until it is whole would keep this one for ever.
-        if let name = HTTPField.Name("X-Accel-Buffering") { headers[name] = "no" }
-        return Response(status: .ok, headers: headers, body: body)
+        return Response(
+            status: .ok,
+            headers: [.contentType: "text/event-stream", .cacheControl: "no-store", .proxyBuffering: "no"], body: body)
     }
 
     /// An event as the stream has it; `nil`: it is none for this reader.

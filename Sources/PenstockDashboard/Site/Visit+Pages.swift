@@ -109,8 +109,8 @@ extension Visit {
 }
 
 extension HTTPField.Name {
-    /// What other sites learn of the page that led there. The name is a token, as it has to be.
-    fileprivate static let referrerPolicy = HTTPField.Name("Referrer-Policy") ?? .referer
-    /// By which the script says that it asks for a page that is open already. The name is a token.
-    fileprivate static let refresh = HTTPField.Name("X-Penstock-Refresh") ?? .ifModifiedSince
+    /// What other sites learn of the page that led there.
+    fileprivate static let referrerPolicy = HTTPField.Name(known: "Referrer-Policy")
+    /// By which the script says that it asks for a page that is open already.
+    fileprivate static let refresh = HTTPField.Name(known: "X-Penstock-Refresh")
 }

@@ -26,6 +26,6 @@ package struct CrossSiteCheck: DoorCheck {
 }
 
 extension HTTPField.Name {
-    /// Where a request comes from, in the browser's word. The name is a token, as it has to be.
-    fileprivate static let secFetchSite = HTTPField.Name("Sec-Fetch-Site") ?? .origin
+    /// Where a request comes from, in the browser's word.
+    fileprivate static let secFetchSite = HTTPField.Name(known: "Sec-Fetch-Site")
 }

@@ -41,8 +41,8 @@ extension Request {
 }
 
 extension HTTPField.Name {
-    /// How a client speaks with a proxy. The name is a token, as it has to be.
-    fileprivate static let forwardedProtocol = HTTPField.Name("X-Forwarded-Proto") ?? .via
+    /// How a client speaks with a proxy.
+    fileprivate static let forwardedProtocol = HTTPField.Name(known: "X-Forwarded-Proto")
 }
 
 extension ServerContext {

@@ -99,8 +99,7 @@ extension Response {
 }
 
 extension HTTPField.Name {
-    // The names are tokens, as they have to be.
-    static let queryError = HTTPField.Name("x-amzn-query-error") ?? .contentType
-    static let amazonTarget = HTTPField.Name("X-Amz-Target") ?? .contentType
-    static let amazonDate = HTTPField.Name("X-Amz-Date") ?? .contentType
+    static let queryError = HTTPField.Name(known: "x-amzn-query-error")
+    static let amazonTarget = HTTPField.Name(known: "X-Amz-Target")
+    static let amazonDate = HTTPField.Name(known: "X-Amz-Date")
 }
