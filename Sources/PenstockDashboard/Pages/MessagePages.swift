@@ -106,10 +106,8 @@ struct MessagePages {
         }
         if let worker = record.worker { facts.append(["what": "worker", "value": "\(worker)", "place": "/workers"]) }
         if let event = journal.awaited { facts.append(["what": "waits for the event", "value": event.text]) }
-        for name in ["traceparent", KindName.header] {
-            if let value = record.headers[name] {
-                facts.append(["what": name == "traceparent" ? "trace" : "kind", "value": value])
-            }
+        for (what, header) in [("trace", "traceparent"), ("kind", KindName.header)] {
+            if let value = record.headers[header] { facts.append(["what": what, "value": value]) }
         }
         return facts
     }

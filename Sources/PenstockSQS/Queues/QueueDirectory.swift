@@ -82,7 +82,7 @@ final class QueueDirectory: Sendable {
     }
 
     /// All queues by name, a second old at most unless they are to be read anew.
-    func all(anew: Bool = false) async throws -> [QueueSettings] {
+    func all(anew: Bool) async throws -> [QueueSettings] {
         if !anew, let kept = state.withLock({ $0.all }), isFresh(kept.readAt) { return kept.value }
         let now = time.boot
         let status = try await store.status(of: nil)
