@@ -22,13 +22,8 @@ import Testing
 
     /// What is answered to `request`, until the other end closes.
     private func answer(_ request: String, at address: ListenAddress) async throws -> String {
-        let place: StreamSocket.Place =
-            switch address {
-            case .port(let host, let port): .port(host: host, port)
-            case .unix(let path): .path(path)
-            }
-        return try await SystemThread.run {
-            let socket = try StreamSocket.connected(to: place, timeout: .seconds(60))
+        try await SystemThread.run {
+            let socket = try StreamSocket.connected(to: address.place, timeout: .seconds(60))
             defer { socket.close() }
             socket.write(Array(request.utf8))
             var bytes: [UInt8] = []

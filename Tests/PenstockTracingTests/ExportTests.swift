@@ -80,15 +80,11 @@ import Tracing
             #expect(!span.isRecording)
             span.attributes["a"] = "b"
             #expect(span.attributes.isEmpty)
-            tracer.inject(span.context, into: &headers, using: VariableCarrier())
+            tracer.inject(span.context, into: &headers, using: HeaderCarrier())
         }
         #expect(headers["traceparent"]?.hasSuffix("-00") == true)
         await tracer.shutdown()
         #expect(collector.received.isEmpty)
-    }
-
-    private struct VariableCarrier: Injector {
-        func inject(_ value: String, forKey key: String, into carrier: inout [String: String]) { carrier[key] = value }
     }
 
     /// Spans that end together go together; the next ones wait for their time.

@@ -16,10 +16,6 @@ import Tracing
         func add(_ record: SpanRecord) { kept.withLock { $0.append(record) } }
     }
 
-    private struct Carrier: Injector {
-        func inject(_ value: String, forKey key: String, into headers: inout [String: String]) { headers[key] = value }
-    }
-
     private let ended = Ended()
     private let identity = SpanIdentity(
         traceID: TraceID(high: 1, low: 2), spanID: SpanID(number: 3), isSampled: true, state: "rojo=00f067")
@@ -85,7 +81,7 @@ import Tracing
         context.baggage = "a=b"
         let span = tracer.startSpan("it", context: context)
         var headers: [String: String] = [:]
-        tracer.inject(span.context, into: &headers, using: Carrier())
+        tracer.inject(span.context, into: &headers, using: HeaderCarrier())
         #expect(headers["traceparent"]?.hasPrefix("00-\(identity.traceID.text)-") == true)
         #expect(headers["tracestate"] == "rojo=00f067")
         #expect(headers["baggage"] == "a=b")

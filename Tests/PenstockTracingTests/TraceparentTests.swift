@@ -5,16 +5,11 @@ import Tracing
 
 /// Contexts between processes, by W3C Trace Context.
 @Suite struct TraceparentTests {
-    private struct Carrier: Injector, Extractor {
-        func inject(_ value: String, forKey key: String, into headers: inout [String: String]) { headers[key] = value }
-        func extract(key: String, from headers: [String: String]) -> String? { headers[key] }
-    }
-
     private static let text = "00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-01"
 
     private func context(_ headers: [String: String]) -> ServiceContext {
         var context = ServiceContext.topLevel
-        Traceparent.extract(headers, into: &context, using: Carrier())
+        Traceparent.extract(headers, into: &context, using: HeaderCarrier())
         return context
     }
 
@@ -27,7 +22,7 @@ import Tracing
         let context = context(headers)
         #expect(context.span?.isSampled == (flags == "01"))
         var again: [String: String] = [:]
-        Traceparent.inject(context, into: &again, using: Carrier())
+        Traceparent.inject(context, into: &again, using: HeaderCarrier())
         #expect(again == headers)
     }
 
