@@ -30,10 +30,6 @@ import Testing
         for body in bodies { try await server.sqs("SendMessage", ["QueueUrl": queue, "MessageBody": body]) }
     }
 
-    private func depths(_ server: TestServer, _ queue: QueueName) async throws -> Depths? {
-        try await server.store.queues().first { $0.name == queue }?.depths
-    }
-
     private func dropped(_ server: TestServer) async throws -> Int {
         var count = 0
         for queue in [mail, dead] {
@@ -51,13 +47,6 @@ import Testing
         _ = try await server.store.storage.configure(queue, .set(policy, replacing: nil))
     }
 
-    private func move(_ server: TestServer) async throws -> [String: Any] {
-        let source = ["SourceArn": TestServer.arn("dead")]
-        try await server.sqs("StartMessageMoveTask", source)
-        let tasks = try await server.sqs("ListMessageMoveTasks", source)["Results"] as? [[String: Any]]
-        return try #require(tasks?.first)
-    }
-
     /// A decoder takes many bytes of memory for each value, however small it is, and also for those of members that nobody reads.
     @Test func aRequestHasNotMoreValuesThanOneOfTheAPI() async throws {
         try await withServer { server in
@@ -68,7 +57,7 @@ import Testing
                 "POST", "/", headers: ["X-Amz-Target": "AmazonSQS.SendMessage"], body: Data(body.utf8))
             #expect(response.status == 400 && response.text.contains("SerializationException"), "\(response.text)")
             #expect(response.text.contains("more than 1000000 values"))
-            #expect(try await depths(server, mail)?.waiting == 0)
+            #expect(try await server.depths(of: mail)?.waiting == 0)
         }
     }
 
@@ -94,17 +83,17 @@ import Testing
             #expect(try await server.sqsFail("dead").count == 2)
             try await bound(mail, to: 2, whenFull, server)
             try await send("new", to: "mail", server)
-            let task = try await move(server)
+            let task = try await server.sqsMove()
             #expect(task["Status"] as? String == "FAILED")
             #expect((task["FailureReason"] as? String)?.contains("'mail'") == true)
             #expect(task["ApproximateNumberOfMessagesMoved"] as? Int == 1)
-            #expect(try await depths(server, dead)?.waiting == 1)
-            #expect(try await depths(server, mail)?.waiting == 2)
+            #expect(try await server.depths(of: dead)?.waiting == 1)
+            #expect(try await server.depths(of: mail)?.waiting == 2)
             #expect(try await dropped(server) == 0)
             #expect(try await server.sqsReceive("mail", ["MaxNumberOfMessages": 10]).map(\.body) == ["new", "1"])
             // Now there is room.
-            #expect(try await move(server)["Status"] as? String == "COMPLETED")
-            #expect(try await depths(server, dead)?.waiting == 0)
+            #expect(try await server.sqsMove()["Status"] as? String == "COMPLETED")
+            #expect(try await server.depths(of: dead)?.waiting == 0)
         }
     }
 
@@ -114,15 +103,15 @@ import Testing
         try await withTwoDeadLetters { server in
             try await bound(mail, to: 2, whenFull, server)
             try await send("new", to: "mail", server)
-            let task = try await move(server)
+            let task = try await server.sqsMove()
             #expect(task["Status"] as? String == "FAILED")
             #expect((task["FailureReason"] as? String)?.contains("'mail'") == true)
             #expect(task["ApproximateNumberOfMessagesMoved"] as? Int == 1)
-            let here = try await depths(server, mail)
+            let here = try await server.depths(of: mail)
             #expect(here?.waiting == 2 && here?.dead == 1)
             // Now there is room.
             #expect(try await server.sqsReceive("mail", ["MaxNumberOfMessages": 10]).count == 2)
-            #expect(try await move(server)["Status"] as? String == "COMPLETED")
+            #expect(try await server.sqsMove()["Status"] as? String == "COMPLETED")
             #expect(try await dropped(server) == 0)
         }
     }
@@ -163,9 +152,9 @@ import Testing
             try await server.sqsFail("mail")
             try await bound(QueueName(stored: "full"), to: 1, .fail, server)
             try await send("new", to: "full", server)
-            let task = try await move(server)
+            let task = try await server.sqsMove()
             #expect(task["Status"] as? String == "FAILED" && task["ApproximateNumberOfMessagesMoved"] as? Int == 2)
-            #expect(try await depths(server, mail)?.waiting == 2)
+            #expect(try await server.depths(of: mail)?.waiting == 2)
         }
     }
 
@@ -199,7 +188,7 @@ import Testing
             try await send("1", "2", "3", "4", "5", to: "mail", server)
             try await server.sqsFail("mail")
             #expect(try await server.sqsReceive("dead", ["MaxNumberOfMessages": 10]).map(\.body) == ["1", "2"])
-            #expect(try await depths(server, mail)?.dead == 3)
+            #expect(try await server.depths(of: mail)?.dead == 3)
             #expect(try await dropped(server) == 0)
         }
     }
@@ -240,7 +229,7 @@ import Testing
                 let batch = try await server.sqs("SendMessageBatch", ["QueueUrl": url, "Entries": [large]])
                 #expect((batch["Failed"] as? [[String: Any]])?.map { $0["Id"] as? String } == ["a"])
             }
-            #expect(try await depths(server, mail)?.waiting == 2)
+            #expect(try await server.depths(of: mail)?.waiting == 2)
         }
     }
 
@@ -257,7 +246,7 @@ import Testing
             try await server.sqsRefuses(
                 "SendMessageBatch", batch(half, half + 1), "BatchRequestTooLong",
                 code: "AWS.SimpleQueueService.BatchRequestTooLong")
-            #expect(try await depths(server, mail)?.waiting == 0)
+            #expect(try await server.depths(of: mail)?.waiting == 0)
             let answer = try await server.sqs("SendMessageBatch", batch(half, half))
             #expect((answer["Successful"] as? [Any])?.count == 2)
         }

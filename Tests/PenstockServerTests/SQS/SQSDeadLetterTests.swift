@@ -31,10 +31,6 @@ import Testing
         try await server.sqsReceive(queue, ["MaxNumberOfMessages": 10]).map(\.body)
     }
 
-    private func depths(_ server: TestServer, _ queue: QueueName) async throws -> Depths? {
-        try await server.store.queues().first { $0.name == queue }?.depths
-    }
-
     /// The name of the queue has no room beside the headers, which have as many bytes as may be.
     @Test func aLetterWithoutRoomInItsHeadersStopsNoOther() async throws {
         try await withQueues { server in
@@ -48,7 +44,7 @@ import Testing
             try await send("small", server)
             try await server.sqsFail("mail")
             #expect(try await bodies(server, "dead") == ["big", "big", "big", "small"])
-            #expect(try await depths(server, mail)?.dead == 0)
+            #expect(try await server.depths(of: mail)?.dead == 0)
         }
     }
 
@@ -126,7 +122,7 @@ import Testing
             try await sendAndBringByHalf(server, storage)
             #expect(try await bodies(server, "dead") == ["x"])
             #expect(try await bodies(server, "dead") == [])
-            #expect(try await depths(server, mail)?.dead == 0)
+            #expect(try await server.depths(of: mail)?.dead == 0)
         }
     }
 
@@ -141,7 +137,7 @@ import Testing
             _ = try await storage.prune(PruneRequest(queue: dead, retention: Retention(count: 0)))
             #expect(try await storage.messages(MessageQuery(queue: dead)).isEmpty)
             #expect(try await bodies(server, "dead") == [])
-            #expect(try await depths(server, mail)?.dead == 0)
+            #expect(try await server.depths(of: mail)?.dead == 0)
         }
     }
 
@@ -216,7 +212,7 @@ import Testing
             }
             _ = try await server.store.storage.enqueue(forged, to: dead, durability: .powerLoss)
             try await server.sqs("StartMessageMoveTask", ["SourceArn": TestServer.arn("dead")])
-            #expect(try await depths(server, QueueName("orders"))?.waiting == 0)
+            #expect(try await server.depths(of: QueueName("orders"))?.waiting == 0)
             #expect(try await bodies(server, "mail") == ["x"])
             let left = try await server.store.storage.messages(MessageQuery(queue: dead, states: [.ready])).records
             #expect(left.count == 157)
@@ -247,7 +243,7 @@ import Testing
             try await server.sqsFail("mail")
             // One is received, which makes room for one more.
             for count in [1, 1] { #expect(try await bodies(server, "dead").count == count) }
-            let (left, brought) = (try await depths(server, mail), try await depths(server, dead))
+            let (left, brought) = (try await server.depths(of: mail), try await server.depths(of: dead))
             #expect(left?.dead == 1 && brought?.leased == 2)
         }
     }
@@ -257,10 +253,10 @@ import Testing
         try await withQueues { server in
             for number in 1...12 { try await send("\(number)", server) }
             for _ in 1...2 { try await server.sqsFail("mail") }
-            #expect(try await depths(server, mail)?.dead == 12)
+            #expect(try await server.depths(of: mail)?.dead == 12)
             try await server.sqs("PurgeQueue", ["QueueUrl": "dead"])
             #expect(try await bodies(server, "dead") == [])
-            #expect(try await depths(server, mail)?.dead == 0)
+            #expect(try await server.depths(of: mail)?.dead == 0)
         }
     }
 }

@@ -1,4 +1,6 @@
 import Foundation
+import Penstock
+import PenstockCore
 import Testing
 
 extension TestServer {
@@ -61,6 +63,19 @@ extension TestServer {
     func sqsReceive(_ queue: String, _ more: [String: Any] = [:]) async throws -> [[String: Any]] {
         let input = more.merging(["QueueUrl": queue, "MessageSystemAttributeNames": ["All"]]) { $1 }
         return try await sqs("ReceiveMessage", input)["Messages"] as? [[String: Any]] ?? []
+    }
+
+    /// Moves the dead letters of a dead-letter queue back, and returns what is told of that.
+    func sqsMove(from queue: String = "dead") async throws -> [String: Any] {
+        let source = ["SourceArn": Self.arn(queue)]
+        try await sqs("StartMessageMoveTask", source)
+        let tasks = try await sqs("ListMessageMoveTasks", source)["Results"] as? [[String: Any]]
+        return try #require(tasks?.first)
+    }
+
+    /// What the store says that a queue has.
+    func depths(of queue: QueueName) async throws -> Depths? {
+        try await store.queues().first { $0.name == queue }?.depths
     }
 }
 

@@ -27,30 +27,19 @@ import Testing
         }
     }
 
-    private func move(from queue: String = "dead", _ server: TestServer) async throws -> [String: Any] {
-        let source = ["SourceArn": TestServer.arn(queue)]
-        try await server.sqs("StartMessageMoveTask", source)
-        let tasks = try await server.sqs("ListMessageMoveTasks", source)["Results"] as? [[String: Any]]
-        return try #require(tasks?.first)
-    }
-
-    private func waiting(_ server: TestServer, _ queue: QueueName) async throws -> Int? {
-        try await server.store.queues().first { $0.name == queue }?.depths.waiting
-    }
-
     @Test func aPausedQueueGivesNoLetters() async throws {
         try await withTwoLetters { server in
             _ = try await server.store.storage.configure(dead, .pause)
-            let task = try await move(server)
+            let task = try await server.sqsMove()
             #expect(task["Status"] as? String == "FAILED")
             #expect((task["FailureReason"] as? String)?.contains("'dead' is paused") == true)
             #expect(task["ApproximateNumberOfMessagesMoved"] as? Int == 0)
             #expect(task["ApproximateNumberOfMessagesToMove"] as? Int == 2)
             _ = try await server.store.storage.configure(dead, .resume)
-            let next = try await move(server)
+            let next = try await server.sqsMove()
             #expect(next["Status"] as? String == "COMPLETED" && next["FailureReason"] == nil)
             #expect(next["ApproximateNumberOfMessagesMoved"] as? Int == 2)
-            #expect(try await waiting(server, mail) == 2)
+            #expect(try await server.depths(of: mail)?.waiting == 2)
         }
     }
 
@@ -61,7 +50,7 @@ import Testing
             _ = try await server.sqsQueue("mail", withDeadLettersIn: "dead")
             try await server.sqs("SendMessage", ["QueueUrl": "dead", "MessageBody": "its own"])
             _ = try await server.store.storage.configure(dead, .pause)
-            #expect(try await move(server)["Status"] as? String == "COMPLETED")
+            #expect(try await server.sqsMove()["Status"] as? String == "COMPLETED")
         }
     }
 
@@ -70,11 +59,11 @@ import Testing
             var policy = try #require(try await server.store.queues().first { $0.name == dead }?.policy)
             policy.rate = Rate(1, per: .seconds(86_400))
             _ = try await server.store.storage.configure(dead, .set(policy, replacing: nil))
-            let task = try await move(server)
+            let task = try await server.sqsMove()
             #expect(task["Status"] as? String == "FAILED")
             #expect((task["FailureReason"] as? String)?.contains("rate or limit") == true)
             #expect(task["ApproximateNumberOfMessagesToMove"] as? Int == 2)
-            #expect(try #require(try await waiting(server, dead)) > 0)
+            #expect(try #require(try await server.depths(of: dead)).waiting > 0)
         }
     }
 
@@ -95,11 +84,11 @@ import Testing
             try await server.sqs(
                 "ChangeMessageVisibility",
                 ["QueueUrl": "dead.fifo", "ReceiptHandle": own.handle, "VisibilityTimeout": 0])
-            let task = try await move(from: "dead.fifo", server)
+            let task = try await server.sqsMove(from: "dead.fifo")
             #expect(task["Status"] as? String == "FAILED")
             #expect((task["FailureReason"] as? String)?.contains("their groups") == true)
             #expect(task["ApproximateNumberOfMessagesMoved"] as? Int == 0)
-            #expect(try await waiting(server, QueueName(stored: "dead.fifo")) == 2)
+            #expect(try await server.depths(of: QueueName(stored: "dead.fifo"))?.waiting == 2)
         }
     }
 
@@ -114,7 +103,7 @@ import Testing
             try await server.sqs("SendMessage", ["QueueUrl": "mail", "MessageBody": "without a key"])
             try await server.sqsFail("mail")
             _ = try await server.store.storage.enqueue([message], to: mail, durability: .powerLoss)
-            let task = try await move(server)
+            let task = try await server.sqsMove()
             #expect(task["Status"] as? String == "FAILED")
             #expect((task["FailureReason"] as? String)?.hasPrefix("1 letter stays in 'mail'") == true)
             #expect(task["ApproximateNumberOfMessagesMoved"] as? Int == 1)
@@ -156,7 +145,7 @@ import Testing
             let claim = try await server.store.storage.claim(
                 ClaimRequest(queue: mail, limit: 1, lease: .seconds(60)))
             running.withLock { $0 = claim.messages.first?.lease }
-            let task = try await move(server)
+            let task = try await server.sqsMove()
             #expect(task["Status"] as? String == "COMPLETED" && task["FailureReason"] == nil)
             #expect(task["ApproximateNumberOfMessagesMoved"] as? Int == 1)
         }
@@ -169,11 +158,11 @@ import Testing
             storage.fail(.settle)
             let source = ["SourceArn": TestServer.arn("dead")]
             #expect(try await server.sqsResponse("StartMessageMoveTask", source).status == 500)
-            let depths = try await server.store.queues().first { $0.name == dead }?.depths
+            let depths = try await server.depths(of: dead)
             #expect(depths?.leased == 0 && depths?.ready == 2)
             let letters = try await server.store.storage.messages(MessageQuery(queue: dead)).records
             #expect(letters.map(\.attempt) == [1, 1])
-            #expect(try await move(server)["ApproximateNumberOfMessagesMoved"] as? Int == 2)
+            #expect(try await server.sqsMove()["ApproximateNumberOfMessagesMoved"] as? Int == 2)
         }
     }
 
@@ -205,7 +194,7 @@ import Testing
             let own = [NewMessage](repeating: NewMessage(payload: [0x79]), count: 350)
             let letter = NewMessage(payload: [0x78], uniqueKey: key, origin: message.sequence)
             _ = try await store.storage.enqueue(own + [letter], to: dead, durability: .processCrash)
-            let task = try await move(server)
+            let task = try await server.sqsMove()
             #expect(task["Status"] as? String == "COMPLETED")
             #expect(task["ApproximateNumberOfMessagesMoved"] as? Int == 1)
             let left = try await store.storage.messages(MessageQuery(queue: dead, states: [.ready])).records
