@@ -58,12 +58,7 @@ import Testing
     /// The store of the pages, with the messages 6 to 9, which have died each in its own way.
     private func store() async throws -> PenstockStore {
         let store = try await PageTests.store()
-        let queue = try await store.queue("failing")
-        try await queue.enqueue((0..<4).map { _ in NewMessage(payload: [1]) })
-        let claim = try await store.storage.claim(ClaimRequest(queue: queue.name, limit: 4, lease: .seconds(60)))
-        let errors = ["no disk", "no host", "no time", "no word"]
-        _ = try await store.storage.settle(
-            zip(claim.messages, errors).map { message, error in Settlement(message.lease, .dead(error: error)) })
+        try await store.putDeadLetters(in: "failing", ["no disk", "no host", "no time", "no word"])
         return store
     }
 

@@ -175,12 +175,7 @@ import Testing
     /// A browser takes no cookie of more than 4096 bytes.
     @Test func whatIsSaidIsNotTooLong() async throws {
         let store = PenstockStore(TestDatabase().open())
-        let queue = try await store.queue("mail")
-        try await queue.enqueue([1])
-        let claim = try await store.storage.claim(ClaimRequest(queue: queue.name, limit: 1, lease: .seconds(60)))
-        let lease = try #require(claim.messages.first).lease
-        let error = String(repeating: "\u{1B}", count: 500)
-        _ = try await store.storage.settle([Settlement(lease, .dead(error: error))])
+        try await store.putDeadLetters(in: "mail", [String(repeating: "\u{1B}", count: 500)])
         try await TestServer.run(store: store) { server in
             let form = try #require(try await server.page("/dead").forms(to: "/dead/discard").first)
             let done = try await server.submit("/dead/discard", form)

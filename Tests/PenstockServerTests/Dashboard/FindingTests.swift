@@ -14,14 +14,6 @@ import Testing
 #endif
 
 @Suite struct FindingTests {
-    private func dead(_ store: PenstockStore, _ queue: String, _ errors: [String]) async throws {
-        let queue = try await store.queue(queue)
-        try await queue.enqueue(errors.map { NewMessage(payload: Array($0.utf8)) })
-        let claim = try await store.storage.claim(ClaimRequest(queue: queue.name, limit: 100, lease: .seconds(60)))
-        let verdicts = zip(claim.messages, errors).map { Settlement($0.lease, .dead(error: $1)) }
-        _ = try await store.storage.settle(verdicts)
-    }
-
     /// The sequence numbers of the messages on a page, as it shows them.
     private func numbers(_ page: TestResponse) -> [Int] {
         page.text.matches(of: /<th scope="row"><a href="\/messages\/(\d+)">/).compactMap { Int($0.1) }
@@ -100,7 +92,7 @@ import Testing
             NewMessage(payload: Array("a needle & thread".utf8), headers: ["lang": "de"], group: "g 1"),
             NewMessage(payload: Array("hay".utf8), due: .after(.seconds(600)), uniqueKey: UniqueKey("k=1")),
         ])
-        try await dead(store, "other", ["disk 7 is full"])
+        try await store.putDeadLetters(in: "other", ["disk 7 is full"])
         try await TestServer.run(store: store) { server in
             for (query, found) in [
                 ("", [3, 2, 1]), ("queue=mail", [2, 1]), ("state=dead", [3]), ("state=scheduled&queue=mail", [2]),
@@ -122,8 +114,8 @@ import Testing
 
     @Test func deadLettersAreGroupedAndAGroupIsMovedAsItWasShown() async throws {
         let store = PenstockStore(TestDatabase().open())
-        try await dead(store, "mail", ["disk 7 is full", "disk 12 is full\nat line 3", "no host"])
-        try await dead(store, "sms", ["disk 9 is full"])
+        try await store.putDeadLetters(in: "mail", ["disk 7 is full", "disk 12 is full\nat line 3", "no host"])
+        try await store.putDeadLetters(in: "sms", ["disk 9 is full"])
         try await TestServer.run(store: store) { server in
             let page = try await server.page("/dead")
             #expect(page.text.components(separatedBy: "disk # is full</code>").count == 3)
@@ -131,7 +123,7 @@ import Testing
             let group = try #require(page.forms(to: "/dead/redrive").first { $0["example"] == "2" })
             #expect(group["queue"] == "mail" && group["expected"] == "2")
             // One more has failed in the same way meanwhile: it is not discarded, and is put back in line with the others.
-            try await dead(store, "mail", ["disk 1 is full"])
+            try await store.putDeadLetters(in: "mail", ["disk 1 is full"])
             let refused = try await server.submit("/dead/discard", group)
             #expect(refused.status == 409)
             #expect(try await store.message(SequenceNumber(1)).state == .dead)
@@ -154,7 +146,7 @@ import Testing
     @Test(arguments: ["redrive", "discard"])
     func aGroupOfWhichAPartWasLookedAtIsMovedWhole(act: String) async throws {
         let store = PenstockStore(TestDatabase().open())
-        try await dead(store, "mail", ["disk 7 is full", "disk 8 is full", "disk 9 is full"])
+        try await store.putDeadLetters(in: "mail", ["disk 7 is full", "disk 8 is full", "disk 9 is full"])
         try await TestServer.run(store: store) { server in
             let page = try await server.page("/dead?queue=mail&preceding=3")
             #expect(page.text.contains("2 or more") && page.text.contains("These are older dead letters."))
@@ -168,7 +160,7 @@ import Testing
     @Test(arguments: ["//elsewhere.example/", "/dead?\r\nSet-Cookie: a=b", "/queues"])
     func anActLeadsToNoOtherPage(place: String) async throws {
         let store = PenstockStore(TestDatabase().open())
-        try await dead(store, "mail", ["disk 7 is full"])
+        try await store.putDeadLetters(in: "mail", ["disk 7 is full"])
         try await TestServer.run(store: store) { server in
             let form = try #require(try await server.page("/dead").forms(to: "/dead/redrive").first)
             let moved = try await server.submit("/dead/redrive", form.merging(["place": place]) { $1 })
@@ -180,7 +172,7 @@ import Testing
     @Test(arguments: ["redrive", "discard"])
     func aGroupIsLeftAloneWhenItsExampleHasFailedInAnotherWay(act: String) async throws {
         let store = PenstockStore(TestDatabase().open())
-        try await dead(store, "mail", ["disk 7 is full", "disk 8 is full"])
+        try await store.putDeadLetters(in: "mail", ["disk 7 is full", "disk 8 is full"])
         try await TestServer.run(store: store) { server in
             let page = try await server.page("/dead")
             let form = try #require(page.forms(to: "/dead/\(act)").first)
@@ -205,8 +197,8 @@ import Testing
 
     @Test func aTokenOfSomeQueuesFindsThoseByName() async throws {
         let store = PenstockStore(TestDatabase().open())
-        try await dead(store, "mail", ["no host"])
-        try await dead(store, "secret", ["no key"])
+        try await store.putDeadLetters(in: "mail", ["no host"])
+        try await store.putDeadLetters(in: "secret", ["no key"])
         let tokens = try Tokens("mail 0123456789abcdef read,operate mail")
         try await TestServer.run(store: store, tokens: tokens) { server in
             let cookie = ["Cookie": "penstock_token=0123456789abcdef"]

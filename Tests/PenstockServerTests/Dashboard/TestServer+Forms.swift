@@ -1,4 +1,6 @@
 import Foundation
+import Penstock
+import PenstockCore
 
 @testable import PenstockDashboard
 
@@ -43,5 +45,15 @@ extension TestResponse {
     var said: String? {
         guard let cookie = header("Set-Cookie"), cookie.hasPrefix("penstock_said=") else { return nil }
         return cookie.dropFirst("penstock_said=".count).prefix { $0 != ";" }.removingPercentEncoding
+    }
+}
+
+extension PenstockStore {
+    /// Enqueues messages that become dead letters, each with its error.
+    func putDeadLetters(in queue: String, _ errors: [String]) async throws {
+        let queue = try await self.queue(queue)
+        try await queue.enqueue(errors.map { NewMessage(payload: Array($0.utf8)) })
+        let claim = try await storage.claim(ClaimRequest(queue: queue.name, limit: 100, lease: .seconds(60)))
+        _ = try await storage.settle(zip(claim.messages, errors).map { Settlement($0.lease, .dead(error: $1)) })
     }
 }

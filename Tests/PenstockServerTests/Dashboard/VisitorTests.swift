@@ -101,18 +101,10 @@ import Testing
             #expect(try await server.page("/queues/mail?copy=1", headers: cookie("look")).status == 403)
             let replay = try await server.page("/queues/mail/replay", headers: cookie("look"))
             #expect(replay.text.contains("1 message would") && replay.forms(to: "/queues/mail/replay").isEmpty)
-            for (path, name) in [
-                ("/queues/mail/pause", "look"), ("/queues/mail/enqueue", "look"), ("/queues/mail/enqueue", "mail"),
-                ("/queues/hold/pause", "mail"), ("/messages/1/redrive", "look"), ("/schedules/nightly/run", "look"),
-                ("/workflows/build/cancel", "look"), ("/workflows/build/cancel", "mail"),
-                ("/queues/mail/policy", "look"),
-                ("/queues/mail/delete", "look"), ("/queues/mail/replay", "look"), ("/queues/mail/cancel", "look"),
-            ] {
-                let forms = ["delete": ["name": "mail"], "cancel": ["expected": "1"], "replay": ["messages": "1"]]
-                let fields = path.split(separator: "/").last.flatMap { forms[String($0)] } ?? [:]
-                #expect(try await server.submit(path, fields, headers: cookie(name)).status == 403, "\(path)")
+            // What a token may do nothing but look at: `ActRightsTests`.
+            for path in ["/queues/mail/enqueue", "/queues/hold/pause", "/workflows/build/cancel"] {
+                #expect(try await server.submit(path, headers: cookie("mail")).status == 403, "\(path)")
             }
-            #expect(try await store.message(SequenceNumber(1)).state == .dead)
             #expect(try await server.submit("/queues/mail/pause", headers: cookie("mail")).status == 303)
         }
     }
