@@ -47,31 +47,25 @@ import Testing
 
     @Test func whatIsNotInThatStateAnyMoreIsLeftOut() async throws {
         let store = try await store(1)
-        let log = try await store.queue("log")
-        try await log.enqueue([NewMessage(payload: [2]), NewMessage(payload: [3])])
-        let claim = try await store.storage.claim(ClaimRequest(queue: log.name, limit: 2, lease: .seconds(60)))
-        _ = try await store.storage.settle(claim.messages.map { Settlement($0.lease, .dead(error: "no host")) })
+        try await store.putDeadLetters(in: "log", ["no host", "no time"])
         try await TestServer.run(store: store) { server in
             let form = try await form(server, "state=dead&into=copy")
             #expect(form["messages"] == "2-3")
             _ = try await store.storage.apply(.redrive, to: [SequenceNumber(2)])
             let done = try await server.submit("/queues/log/replay", form)
             #expect(done.said?.hasPrefix("1 message replayed into 'copy'. The others") == true)
-            #expect(try await copies(store) == [[3]])
+            #expect(try await copies(store) == [Array("no time".utf8)])
         }
     }
 
     @Test func noOtherQueuesMessagesAreReplayed() async throws {
         let store = try await store(2)
         try await store.queue("secret").enqueue([9])
-        let tokens = try Tokens("log 0123456789abcdef read,produce,operate log\ncopy fedcba9876543210 produce copy")
+        let tokens = try Tokens("log 0123456789abcdef read,operate log")
         try await TestServer.run(store: store, tokens: tokens) { server in
             let cookie = ["Cookie": "penstock_token=0123456789abcdef"]
             let done = try await server.submit("/queues/log/replay", ["messages": "1-3"], headers: cookie)
             #expect(done.said?.hasPrefix("2 messages replayed into 'log'.") == true)
-            let refused = try await server.submit(
-                "/queues/log/replay", ["messages": "1", "into": "copy"], headers: cookie)
-            #expect(refused.status == 403)
         }
     }
 
