@@ -55,6 +55,13 @@ import Testing
         #expect(Escape.bytes(bytes[1..<3]) == #"\xFFb"#)
     }
 
+    @Test(arguments: [
+        ("a b", "a%20b"), ("../x", "..%2Fx"), ("..", ".."), ("\"'<>", "%22%27%3C%3E"), ("ü\n", "%C3%BC%0A"),
+    ])
+    func aPartOfAnAddressIsEscaped(text: String, part: String) {
+        #expect(URLText.escape(text) == part)
+    }
+
     /// The bytes that `safe` shows.
     private func unescaped(_ safe: String) -> [UInt8] {
         var bytes: [UInt8] = []

@@ -95,7 +95,7 @@ extension Visit {
     func redirect(to path: String, saying text: String? = nil) -> Response {
         var response = Response(status: .seeOther, headers: [.location: path])
         if let text {
-            response.setCookie(cookie(Self.saidCookie, Link.part(text.cut(to: Self.saidBytesMax)), seconds: 30))
+            response.setCookie(cookie(Self.saidCookie, URLText.escape(text.cut(to: Self.saidBytesMax)), seconds: 30))
         }
         return response
     }

@@ -103,17 +103,11 @@ struct Call {
     /// The queue's URL, at the address by which the client called.
     func url(_ queue: QueueName) -> String {
         let scheme = request.cameByTLS ? "https" : "http"
-        return "\(scheme)://\(request.head.authority ?? "localhost")/\(Self.account)/\(Self.escaped(queue.text))"
+        return "\(scheme)://\(request.head.authority ?? "localhost")/\(Self.account)/\(URLText.escape(queue.text))"
     }
 
     func arn(_ queue: QueueName) -> String {
         "arn:aws:sqs:\(Signature.region(of: request) ?? "us-east-1"):\(Self.account):\(queue.text)"
-    }
-
-    private static func escaped(_ name: String) -> String {
-        name.addingPercentEncoding(
-            withAllowedCharacters: CharacterSet(
-                charactersIn: "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.~")) ?? name
     }
 }
 

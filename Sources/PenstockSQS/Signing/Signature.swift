@@ -118,9 +118,7 @@ struct Signature {
 
     /// A path as it was sent, each part escaped once more.
     private static func escapedPath(_ path: String) -> String {
-        let unreserved = CharacterSet(
-            charactersIn: "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.~/")
-        return path.isEmpty ? "/" : path.addingPercentEncoding(withAllowedCharacters: unreserved) ?? path
+        path.isEmpty ? "/" : URLText.escape(path, but: "-_.~/")
     }
 
     private static func trimmed(_ value: String) -> String {

@@ -90,13 +90,6 @@ import Testing
         #expect(PageText().escapeText(text).unicodeScalars.elementsEqual(page.unicodeScalars))
     }
 
-    @Test(arguments: [
-        ("a b", "a%20b"), ("../x", "..%2Fx"), ("..", ".."), ("\"'<>", "%22%27%3C%3E"), ("ü", "%C3%BC"),
-    ])
-    func linksAreEscaped(text: String, part: String) {
-        #expect(Link.part(text) == part)
-    }
-
     /// Browsers take a part of one or two dots for a way up, escaped or not.
     @Test(arguments: [".", "..", "...", "..x"]) func whatIsCalledByDotsIsFoundInABrowser(name: String) async throws {
         let store = PenstockStore(TestDatabase().open())

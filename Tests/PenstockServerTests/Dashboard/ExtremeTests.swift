@@ -1,6 +1,7 @@
 import Foundation
 import Penstock
 import PenstockCore
+import PenstockFormats
 import PenstockTestKit
 import Testing
 
@@ -40,7 +41,7 @@ import Testing
             ] { try await reach(server, path + number) }
             try await reach(server, "/messages/\(number)/payload")
         }
-        for time in Self.times.map(Link.part) {
+        for time in Self.times.map({ URLText.escape($0) }) {
             for path in [
                 "/messages?since=", "/messages?before=", "/messages?queue=mail&state=dead&before=",
                 "/queues/mail/replay?since=", "/queues/mail/replay?before=",

@@ -1,15 +1,14 @@
 import Foundation
 import Penstock
 import PenstockCore
-
-@testable import PenstockDashboard
+import PenstockFormats
 
 extension TestServer {
     /// Sends a form as a browser does.
     func submit(
         _ path: String, _ fields: [String: String] = [:], headers: [String: String] = [:]
     ) async throws -> TestResponse {
-        let text = fields.map { "\(Link.part($0.key))=\(Link.part($0.value).replacing("%20", with: "+"))" }
+        let text = fields.map { "\(URLText.escape($0.key))=\(URLText.escape($0.value).replacing("%20", with: "+"))" }
             .joined(separator: "&")
         var headers = headers
         headers["Content-Type"] = "application/x-www-form-urlencoded"
