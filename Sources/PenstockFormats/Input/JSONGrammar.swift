@@ -86,8 +86,11 @@ struct JSONGrammar {
 
     private var peek: UInt8? { place < bytes.endIndex ? bytes[place] : nil }
 
+    /// Whether it may stand between the parts of a text.
+    static func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 || byte == 0x0A || byte == 0x0D }
+
     private mutating func skipSpaces() {
-        while let byte = peek, byte == 0x20 || byte == 0x09 || byte == 0x0A || byte == 0x0D { place += 1 }
+        while let byte = peek, Self.isSpace(byte) { place += 1 }
     }
 
     /// Takes a value, or the bracket that it begins with.

@@ -25,14 +25,14 @@ package enum JSONSpans {
     /// The array's elements; `nil` when it is none.
     package static func elements(of array: ArraySlice<UInt8>) -> [ArraySlice<UInt8>]? {
         guard let inside = inside(array, UInt8(ascii: "["), UInt8(ascii: "]")) else { return nil }
-        return inside.allSatisfy(isSpace) ? [] : parts(of: inside, at: UInt8(ascii: ","))
+        return inside.allSatisfy(JSONGrammar.isSpace) ? [] : parts(of: inside, at: UInt8(ascii: ","))
     }
 
     /// The members of an object of texts, in the order in which they are written, also those whose names a dictionary would take for one;
     /// `nil` when it is none.
     package static func texts(of object: ArraySlice<UInt8>) -> [(name: String, value: String)]? {
         guard let inside = inside(object, UInt8(ascii: "{"), UInt8(ascii: "}")) else { return nil }
-        if inside.allSatisfy(isSpace) { return [] }
+        if inside.allSatisfy(JSONGrammar.isSpace) { return [] }
         // A list of names and values has the same texts, and a decoder takes none of them for another.
         var list = [UInt8(ascii: "[")]
         for part in parts(of: inside, at: UInt8(ascii: ",")) {
@@ -85,12 +85,8 @@ package enum JSONSpans {
     }
 
     private static func trimmed(_ value: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
-        let front = value.drop(while: isSpace)
-        guard let last = front.lastIndex(where: { !isSpace($0) }) else { return front }
+        let front = value.drop(while: JSONGrammar.isSpace)
+        guard let last = front.lastIndex(where: { !JSONGrammar.isSpace($0) }) else { return front }
         return front[...last]
-    }
-
-    private static func isSpace(_ byte: UInt8) -> Bool {
-        byte == 0x20 || byte == 0x09 || byte == 0x0A || byte == 0x0D
     }
 }

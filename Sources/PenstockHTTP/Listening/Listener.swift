@@ -15,9 +15,7 @@ where Responder.Context: InitializableFromSource<ApplicationRequestContextSource
     package static var headerBytesMax: Int { 64 * 1024 }
 
     let address: ListenAddress
-    /// Connections at the same time. More wait in the system's line.
     let connectionCountMax: Int
-    /// How long requests may take to come to their end when the listener is told to stop. Then their connections are closed.
     let finishTime: Duration
     let responder: Responder
     let handlers: @Sendable () -> [any RemovableChannelHandler]
@@ -26,8 +24,8 @@ where Responder.Context: InitializableFromSource<ApplicationRequestContextSource
 
     /// - Parameters:
     ///   - address: where to listen.
-    ///   - connectionCountMax: how many connections there may be at the same time.
-    ///   - finishTime: how long requests may take to come to their end when it is told to stop.
+    ///   - connectionCountMax: how many connections there may be at the same time. More wait in the system's line.
+    ///   - finishTime: how long requests may take to come to their end when it is told to stop. Then their connections are closed.
     ///   - responder: what answers requests.
     ///   - handlers: what else each connection's parts of requests and responses pass; made anew for each.
     ///   - logger: where to say what goes wrong.

@@ -9,7 +9,6 @@ package struct Authentication: DoorCheck {
     package static let cookieName = "penstock_token"
 
     let tokens: Tokens?
-    /// Whether a request shows by other means who makes it, or asks for what everybody may have.
     let passesBy: @Sendable (Request) -> Bool
 
     /// - Parameters:
