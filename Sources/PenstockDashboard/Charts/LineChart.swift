@@ -25,7 +25,7 @@ struct LineChart {
         let top = scale
         var svg = "<svg class=\"chart\" viewBox=\"0 0 600 150\" role=\"img\" aria-label=\"\(title), last \(span)\">"
         for part in [0.0, 0.5, 1.0] {
-            let y = Self.short(place(part * top, of: top))
+            let y = Shown.decimal(place(part * top, of: top))
             svg += "<line class=\"grid\" x1=\"56\" x2=\"594\" y1=\"\(y)\" y2=\"\(y)\"/>"
             svg += "<text x=\"50\" y=\"\(y)\" dy=\"4\" text-anchor=\"end\">\(Self.label(part * top))</text>"
         }
@@ -73,23 +73,17 @@ struct LineChart {
                 continue
             }
             let (x, y) = place(index, value)
-            path += "\(isDrawing ? "L" : "M")\(short(x)) \(short(y))"
+            path += "\(isDrawing ? "L" : "M")\(Shown.decimal(x)) \(Shown.decimal(y))"
             isDrawing = true
         }
         return path
     }
 
-    /// With one decimal, and that only where it says something.
-    private static func short(_ number: Double) -> String {
-        let tenths = Int((number * 10).rounded())
-        return tenths % 10 == 0 ? "\(tenths / 10)" : "\(tenths / 10).\(abs(tenths % 10))"
-    }
-
     private static func label(_ value: Double) -> String {
         switch value {
-        case 1_000_000...: "\(short(value / 1_000_000))M"
-        case 1000...: "\(short(value / 1000))k"
-        default: short(value)
+        case 1_000_000...: "\(Shown.decimal(value / 1_000_000))M"
+        case 1000...: "\(Shown.decimal(value / 1000))k"
+        default: Shown.decimal(value)
         }
     }
 }

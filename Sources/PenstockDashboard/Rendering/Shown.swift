@@ -18,8 +18,14 @@ enum Shown {
     static func rate(_ perSecond: Double) -> String {
         if perSecond == 0 { return "0" }
         if perSecond >= 100 { return count(Int(perSecond.rounded())) }
-        let tenths = Int((perSecond * 10).rounded())
-        return tenths == 0 ? "<0.1" : tenths % 10 == 0 ? "\(tenths / 10)" : "\(tenths / 10).\(tenths % 10)"
+        let text = decimal(perSecond)
+        return text == "0" ? "<0.1" : text
+    }
+
+    /// With one decimal, and that only where it says something.
+    static func decimal(_ number: Double) -> String {
+        let tenths = Int((number * 10).rounded())
+        return tenths % 10 == 0 ? "\(tenths / 10)" : "\(tenths / 10).\(abs(tenths % 10))"
     }
 
     /// How long ago a moment was, or in how long it is.

@@ -88,11 +88,9 @@ package final class MetricsListener: Sendable {
             guard !more.isEmpty else { return }
             head += more
         }
-        let request = MetricsRequest(head)
-        connection.write(
-            request.answer(checksHost: address.place.isPort) {
-                text().bytes
-            }, by: .now + Self.timeout)
+        let isPort = if case .port = address { true } else { false }
+        let answer = MetricsRequest(head).answer(checksHost: isPort) { text().bytes }
+        connection.write(answer, by: .now + Self.timeout)
     }
 }
 
@@ -104,8 +102,4 @@ extension ListenAddress {
         case .unix(let path): .path(path)
         }
     }
-}
-
-extension StreamSocket.Place {
-    fileprivate var isPort: Bool { if case .port = self { true } else { false } }
 }
