@@ -172,8 +172,7 @@ import Testing
             storage.fail(.apply)
             let source = ["SourceArn": TestServer.arn("dead")]
             #expect(try await server.sqsResponse("StartMessageMoveTask", source).status == 500)
-            let tasks = try await server.sqs("ListMessageMoveTasks", source)["Results"] as? [[String: Any]]
-            let task = try #require(tasks?.first)
+            let task = try await server.sqsLastMove()
             #expect(task["Status"] as? String == "FAILED" && task["FailureReason"] is String)
             #expect(task["ApproximateNumberOfMessagesMoved"] as? Int == 1)
         }

@@ -58,7 +58,7 @@ import Testing
             let letter = try await server.sqsReceive("dead", input).first
             let attributes = letter?["MessageAttributes"] as? [String: [String: String]]
             #expect(attributes?["kind"]?["StringValue"] == "mail")
-            try await server.sqs("StartMessageMoveTask", ["SourceArn": TestServer.arn("dead")])
+            try await server.sqsMove()
             let records = try await server.store.storage.messages(MessageQuery(queue: mail, states: [.ready])).records
             #expect(records.map(\.headers) == [["kind": "mail"]])
         }
@@ -86,7 +86,7 @@ import Testing
             let letter = try await server.sqsReceive("dead", input).first
             #expect((letter?["Attributes"] as? [String: String])?["MessageGroupId"] == "g")
             #expect(try await groups(of: dead) == [fair == "dead" ? "g" : nil])
-            try await server.sqs("StartMessageMoveTask", ["SourceArn": TestServer.arn("dead")])
+            try await server.sqsMove()
             #expect(try await groups(of: mail) == [fair == "mail" ? "g" : nil])
             let back = try await server.sqsReceive("mail", input).first
             #expect((back?["Attributes"] as? [String: String])?["MessageGroupId"] == "g")
@@ -211,7 +211,7 @@ import Testing
                 NewMessage(payload: [1], headers: ["amazon-sqs": "{\"source\":\"mail\"}"], origin: $0)
             }
             _ = try await server.store.storage.enqueue(forged, to: dead, durability: .powerLoss)
-            try await server.sqs("StartMessageMoveTask", ["SourceArn": TestServer.arn("dead")])
+            try await server.sqsMove()
             #expect(try await server.depths(of: QueueName("orders"))?.waiting == 0)
             #expect(try await bodies(server, "mail") == ["x"])
             let left = try await server.store.storage.messages(MessageQuery(queue: dead, states: [.ready])).records

@@ -66,11 +66,16 @@ extension TestServer {
     }
 
     /// Moves the dead letters of a dead-letter queue back, and returns what is told of that.
+    @discardableResult
     func sqsMove(from queue: String = "dead") async throws -> [String: Any] {
-        let source = ["SourceArn": Self.arn(queue)]
-        try await sqs("StartMessageMoveTask", source)
-        let tasks = try await sqs("ListMessageMoveTasks", source)["Results"] as? [[String: Any]]
-        return try #require(tasks?.first)
+        try await sqs("StartMessageMoveTask", ["SourceArn": Self.arn(queue)])
+        return try await sqsLastMove(from: queue)
+    }
+
+    /// What is told of the last such move.
+    func sqsLastMove(from queue: String = "dead") async throws -> [String: Any] {
+        let tasks = try await sqs("ListMessageMoveTasks", ["SourceArn": Self.arn(queue)])["Results"]
+        return try #require((tasks as? [[String: Any]])?.first)
     }
 
     /// What the store says that a queue has.

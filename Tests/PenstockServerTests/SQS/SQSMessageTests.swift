@@ -167,7 +167,6 @@ import Testing
         let store = PenstockStore(TestDatabase().open())
         try await TestServer.run(store: store) { server in
             let dead = try await server.sqsQueue("dead")
-            let arn = TestServer.arn("dead")
             let url = try await server.sqsQueue("mail", withDeadLettersIn: "dead")
             for body in ["one", "two"] { try await server.sqs("SendMessage", ["QueueUrl": url, "MessageBody": body]) }
             let died = try await server.sqsReceive(url, ["VisibilityTimeout": 0, "MaxNumberOfMessages": 10])
@@ -181,7 +180,7 @@ import Testing
             #expect(letter["MessageId"] as? String == died[0]["MessageId"] as? String)
             #expect(letter.system("DeadLetterQueueSourceArn")?.hasSuffix(":mail") == true)
             try await server.sqs("DeleteMessage", ["QueueUrl": dead, "ReceiptHandle": letter.handle])
-            try await server.sqs("StartMessageMoveTask", ["SourceArn": arn])
+            try await server.sqsMove()
             #expect(try await server.sqsReceive(dead).isEmpty)
             #expect(try await server.sqsReceive(url, ["MaxNumberOfMessages": 10]).map(\.body) == ["two"])
         }

@@ -188,11 +188,9 @@ import Testing
             _ = try await store.storage.enqueue([message], to: orders, durability: .powerLoss)
             try await ops.sqsFail("orders")
             _ = try await store.storage.enqueue([message], to: orders, durability: .powerLoss)
-            let source = ["SourceArn": TestServer.arn("dead")]
-            try await ops.sqs("StartMessageMoveTask", source)
+            try await ops.sqsMove()
             for (server, isTold) in [(ops, true), (team, false)] {
-                let tasks = try await server.sqs("ListMessageMoveTasks", source)["Results"] as? [[String: Any]]
-                let task = try #require(tasks?.first)
+                let task = try await server.sqsLastMove()
                 #expect(task["Status"] as? String == "FAILED")
                 #expect((task["FailureReason"] as? String)?.contains("'orders'") == isTold)
             }

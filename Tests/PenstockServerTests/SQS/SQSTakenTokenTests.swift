@@ -25,11 +25,6 @@ import Testing
 
     private let source = ["SourceArn": TestServer.arn("dead")]
 
-    private func lastTask(_ ops: TestServer) async throws -> [String: Any] {
-        let tasks = try await ops.sqs("ListMessageMoveTasks", source)["Results"] as? [[String: Any]]
-        return try #require(tasks?.first)
-    }
-
     @Test func itMovesNoMoreLettersFromWhereTheyDied() async throws {
         let store = InterleavedStore(TestDatabase().open())
         try await withServer(store) { tokens, team, ops in
@@ -43,7 +38,7 @@ import Testing
             #expect(try await team.sqsResponse("StartMessageMoveTask", source).status == 403)
             #expect(try await store.status(of: QueueName("mail")).queues.first?.depths.dead == 0)
             #expect(try await store.status(of: QueueName("orders")).queues.first?.depths.dead == 1)
-            let task = try await lastTask(ops)
+            let task = try await ops.sqsLastMove()
             #expect(task["ApproximateNumberOfMessagesMoved"] as? Int == 1)
             #expect(task["Status"] as? String == "FAILED")
         }
@@ -68,7 +63,7 @@ import Testing
             _ = try await store.enqueue(copies, to: dead, durability: .processCrash)
             store.afterNext(.settle) { _ in tokens.become(try Tokens(Self.left)) }
             #expect(try await team.sqsResponse("StartMessageMoveTask", source).status == 403)
-            let task = try await lastTask(ops)
+            let task = try await ops.sqsLastMove()
             #expect(task["ApproximateNumberOfMessagesMoved"] as? Int == 100)
             #expect(task["Status"] as? String == "FAILED")
             #expect(try await store.status(of: dead).queues.first?.depths.waiting == 50)
