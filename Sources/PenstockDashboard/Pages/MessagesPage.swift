@@ -32,7 +32,7 @@ struct MessagesPage {
         question.end = place.end
         let page = try await visit.site.store.storage.messages(question)
         var fields = Self.fields(search)
-        fields["rows"] = page.records.reversed().map { MessageRows.row($0, visit.now) }
+        fields["rows"] = page.records.reversed().map { Self.row($0, visit.now) }
         fields["hasRows"] = !page.records.isEmpty
         fields.merge(place.links(of: page, search.link)) { $1 }
         if page.next != nil, page.records.count < Self.rowCountMax {
@@ -40,6 +40,18 @@ struct MessagesPage {
         }
         let following: Freshness = place.isNewest ? search.queue.map { .queue($0) } ?? .all : .still
         return visit.page("messages", "Messages", in: .messages, following: following, fields)
+    }
+
+    private static func row(_ record: MessageRecord, _ now: Timestamp) -> Fields {
+        var fields: Fields = [
+            "sequence": "\(record.sequence)", "link": Link.message(record.sequence), "queue": record.queue.text,
+            "queueLink": Link.queue(record.queue), "state": Shown.state(record.state),
+            "attempt": "\(record.attempt) of \(record.attemptsMax)", "time": Shown.time(record.enqueuedAt, now),
+            "bytes": Shown.bytes(record.payloadBytes), "key": record.uniqueKey ?? "", "group": record.group ?? "",
+        ]
+        if let reason = record.reason { fields["reason"] = reason.rawValue }
+        if let due = record.due { fields["due"] = Shown.time(due, now) }
+        return fields
     }
 
     private static func fields(_ search: MessageSearch) -> Fields {

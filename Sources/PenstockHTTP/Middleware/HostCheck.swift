@@ -15,13 +15,12 @@ package struct HostCheck: DoorCheck {
     }
 
     package func refusal(of request: Request, _ context: inout ServerContext) -> Response? {
-        if !context.isLocalSocket {
-            guard let name = Self.name(request.head.authority ?? ""), names.contains(name) else {
-                return Problem(
-                    .misdirectedRequest, code: "wrongHost",
-                    "This server is not called that; start it with --host NAME if it is to be."
-                ).response
-            }
+        if context.isLocalSocket { return nil }
+        guard let name = Self.name(request.head.authority ?? ""), names.contains(name) else {
+            return Problem(
+                .misdirectedRequest, code: "wrongHost",
+                "This server is not called that; start it with --host NAME if it is to be."
+            ).response
         }
         return nil
     }

@@ -72,11 +72,6 @@ struct Call {
         }
     }
 
-    /// Throws a refusal when a principal may do nothing at all with the queue.
-    func requireMayAnything(_ queue: QueueName) throws(Refusal) {
-        if !mayAnything(queue) { try requireMay(.read, queue) }
-    }
-
     func mayAnything(_ queue: QueueName) -> Bool { Scope.allCases.contains { principal.may($0, queue) } }
 
     // MARK: Names of queues

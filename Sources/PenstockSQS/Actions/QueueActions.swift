@@ -138,7 +138,7 @@ extension Call {
             throw Refusal.missing("QueueName")
         }
         guard let queue = try? QueueName(name) else { throw Refusal.unknownQueue }
-        try requireMayAnything(queue)
+        if !mayAnything(queue) { try requireMay(.read, queue) }
         _ = try await directory.settings(of: queue)
         return .amazonJSON(.object(["QueueUrl": .string(url(queue))]))
     }
