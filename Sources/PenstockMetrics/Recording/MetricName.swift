@@ -3,17 +3,14 @@ enum MetricName {
     /// A program's name for a measurement: other characters than letters, digits and colons become underscores.
     static func name(_ label: String) -> String { made(of: label, with: ":") }
 
-    /// A program's name for a dimension.
-    private static func labelName(_ name: String) -> String { made(of: name, with: "") }
-
     /// The names of a program's dimensions, which come out different from each other, and from those that the format itself adds: a
     /// label that is there twice costs the whole scrape.
     static func labelNames(_ names: [String], of kind: PrometheusText.Kind) -> [String] {
         var taken: Set<String> = kind == .histogram ? ["__name__", "le"] : ["__name__"]
         return names.map { name in
-            var made = labelName(name)
-            while !taken.insert(made).inserted { made += "_" }
-            return made
+            var label = made(of: name, with: "")
+            while !taken.insert(label).inserted { label += "_" }
+            return label
         }
     }
 

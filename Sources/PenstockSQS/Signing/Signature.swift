@@ -97,11 +97,12 @@ struct Signature {
     private func canonicalRequest(_ signedHeaders: [String], _ body: ByteBuffer) throws(Refusal) -> String {
         let target = request.head.path ?? "/"
         let parts = target.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
-        let path = parts.first.map(String.init) ?? "/"
+        // As it was sent, each part escaped once more.
+        let path = URLText.escape(parts.first.map(String.init) ?? "", but: "-_.~/")
         let query = (parts.count > 1 ? parts[1] : "").split(separator: "&").map { pair in
             pair.contains("=") ? String(pair) : pair + "="
         }.sorted()
-        var lines = ["POST", Self.escapedPath(path), query.joined(separator: "&")]
+        var lines = ["POST", path.isEmpty ? "/" : path, query.joined(separator: "&")]
         for name in signedHeaders {
             let values: [String]
             if name == "host" {
@@ -114,11 +115,6 @@ struct Signature {
         }
         lines += ["", signedHeaders.joined(separator: ";"), SHA256.hash(data: Array(body.readableBytesView)).hex]
         return lines.joined(separator: "\n")
-    }
-
-    /// A path as it was sent, each part escaped once more.
-    private static func escapedPath(_ path: String) -> String {
-        path.isEmpty ? "/" : URLText.escape(path, but: "-_.~/")
     }
 
     private static func trimmed(_ value: String) -> String {

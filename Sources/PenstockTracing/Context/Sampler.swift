@@ -9,6 +9,15 @@ struct Sampler: Equatable, Sendable {
 
     static let all = Sampler(ratio: 1, followsParent: true)
 
+    /// Whether a span is recorded. All processes that have the same ratio say the same of a trace, as they go by its number.
+    func samples(_ traceID: TraceID, parent: SpanIdentity?) -> Bool {
+        if followsParent, let parent { return parent.isSampled }
+        // The lowest 56 bits are random in every trace (Trace Context, level 2).
+        return Double(traceID.low & 0xFF_FFFF_FFFF_FFFF) < ratio * 0x1p56
+    }
+}
+
+extension Sampler {
     /// - Parameters:
     ///   - name: such as `parentbased_traceidratio`.
     ///   - argument: the ratio, for the samplers that have one.
@@ -29,17 +38,5 @@ struct Sampler: Equatable, Sendable {
                 .invalidInput,
                 "OTEL_TRACES_SAMPLER is always_on, always_off or traceidratio, or one of these behind 'parentbased_'.")
         }
-    }
-
-    private init(ratio: Double, followsParent: Bool) {
-        self.ratio = ratio
-        self.followsParent = followsParent
-    }
-
-    /// Whether a span is recorded. All processes that have the same ratio say the same of a trace, as they go by its number.
-    func samples(_ traceID: TraceID, parent: SpanIdentity?) -> Bool {
-        if followsParent, let parent { return parent.isSampled }
-        // The lowest 56 bits are random in every trace (Trace Context, level 2).
-        return Double(traceID.low & 0xFF_FFFF_FFFF_FFFF) < ratio * 0x1p56
     }
 }
