@@ -5,8 +5,11 @@ import Testing
 
 /// The store in memory keeps every rule that any store must keep.
 @Suite(.timeLimit(.minutes(5))) struct InMemoryConformanceTests {
-    /// The rules that take longest, which are the last ones, begin first.
-    @Test(arguments: Array(ConformanceCase.all.reversed()))
+    /// The rules that take longest, which are the last ones, begin first. Of each kind of random lives one is led here, as this store is
+    /// compared with itself: it leads them all beside the one on SQLite.
+    @Test(
+        arguments: Array(
+            ConformanceCase.all.filter { $0.subject != "random lives" || $0.name.hasSuffix(" seed 1") }.reversed()))
     func conforms(_ rule: ConformanceCase) async throws {
         try await rule.run(on: InMemoryHarness())
     }
