@@ -92,6 +92,16 @@ extension NewMessage {
             payload: Array(text.utf8), priority: priority, due: due, attemptsMax: attemptsMax,
             uniqueKey: key.map { UniqueKey($0, onConflict: onConflict) }, group: group, expiry: expiry)
     }
+
+    /// A message with key `k`.
+    static func keyed(
+        _ text: String, _ scope: KeyScope = .untilEnded, _ onConflict: KeyConflict = .skip, due: Due = .now,
+        waitMax: Duration? = nil, group: String? = nil
+    ) -> NewMessage {
+        NewMessage(
+            payload: Array(text.utf8), due: due,
+            uniqueKey: UniqueKey("k", scope: scope, onConflict: onConflict, waitMax: waitMax), group: group)
+    }
 }
 
 extension ScheduleName {

@@ -55,7 +55,6 @@ import Testing
         "recovery: takes back from a dead worker at once",
         "status: depths and totals follow every event",
         "status: lists who holds messages",
-        "unique keys: a message that comes back still holds its own",
         "wait reason: names the worker that has a message",
         "workflow: a worker that dies for the last time cancels what waits",
     ]

@@ -39,7 +39,7 @@ enum KeyConflictRules {
         _ text: String, _ conflict: KeyConflict, after delay: Int, waitMax: Duration? = nil,
         _ scope: KeyScope = .untilEnded
     ) -> NewMessage {
-        KeyScopeRules.keyed(text, scope, conflict, due: .after(.seconds(delay)), waitMax: waitMax)
+        .keyed(text, scope, conflict, due: .after(.seconds(delay)), waitMax: waitMax)
     }
 
     static func throttle(_ bench: Bench) async throws {
@@ -62,7 +62,7 @@ enum KeyConflictRules {
 
     static func throttleReady(_ bench: Bench) async throws {
         let store = try await bench.open(.steady())
-        try await store.put(KeyScopeRules.keyed("ready"))
+        try await store.put(.keyed("ready"))
         #expect(try await store.put(keyed("at once", .throttle, after: 60)).state == .ready)
         #expect(try await store.put(keyed("later", .replace, after: 60)).state == .scheduled)
         bench.time.advance(by: .seconds(60))
@@ -72,7 +72,7 @@ enum KeyConflictRules {
 
         try await store.configure(.jobs, .set(.steady { $0.groups = .fifo() }))
         try await store.put(.text("first", group: "g"))
-        var blocked = KeyScopeRules.keyed("blocked", group: "g")
+        var blocked = NewMessage.keyed("blocked", group: "g")
         blocked.uniqueKey?.key = "blocked"
         #expect(try await store.put(blocked).state == .blocked)
         blocked.due = .after(.seconds(60))
@@ -147,12 +147,13 @@ enum KeyConflictRules {
 
     static func onlyWaiting(_ bench: Bench) async throws {
         let store = try await bench.open(.steady())
-        let sequence = try await store.put(KeyScopeRules.keyed("running")).sequence
+        let sequence = try await store.put(.keyed("running")).sequence
         let message = try await store.takeOne()
         for conflict in [KeyConflict.replace, .throttle, .debounce] {
             let receipt = try await store.put(keyed("newcomer", conflict, after: 5))
             #expect(receipt.skipped && receipt.sequence == sequence && receipt.state == .leased)
         }
+        #expect(try await store.totals() == .of(enqueued: 1))
         // One that waits for its next attempt is replaced as any other.
         #expect(try await store.give(.retry(error: "again", after: .seconds(30)), for: message) == .settled(.scheduled))
         let receipt = try await store.put(keyed("newcomer", .throttle, after: 5))

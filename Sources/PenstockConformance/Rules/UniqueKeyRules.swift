@@ -7,10 +7,7 @@ enum UniqueKeyRules {
     static let cases: ConformanceCase.Rules = [
         "skip gives back the message that has the key": skipGivesBackTheHolder,
         "replace takes the place of a waiting message": replaceTakesThePlace,
-        "replace leaves a running message alone": replaceLeavesRunningAlone,
         "a message that has ended holds none": endedHoldNone,
-        "a message that comes back still holds its own": comingBackHolds,
-        "hold within a batch": holdWithinBatch,
         "are of one queue": areOfOneQueue,
         "are their bytes": areTheirBytes,
         "bar a redrive while another message has the key": barRedrive,
@@ -68,18 +65,6 @@ enum UniqueKeyRules {
         #expect(try await store.totals() == .of(enqueued: 4, cancelled: 4))
     }
 
-    static func replaceLeavesRunningAlone(_ bench: Bench) async throws {
-        let store = try await bench.open(.steady())
-        let sequence = try await store.put(.text("running", key: "k")).sequence
-        let message = try await store.takeOne()
-        let receipt = try await store.put(.text("newcomer", key: "k", onConflict: .replace))
-        #expect(receipt.skipped)
-        #expect(receipt.sequence == sequence)
-        #expect(receipt.state == .leased)
-        #expect(try await store.give(.done, for: message) == .settled(.done))
-        #expect(try await store.totals() == .of(enqueued: 1, done: 1))
-    }
-
     static func endedHoldNone(_ bench: Bench) async throws {
         let store = try await bench.open(.steady(1, .dropOldest))
         let ends: [(MessageState, (any MessageStore, SequenceNumber) async throws -> Void)] = [
@@ -99,52 +84,6 @@ enum UniqueKeyRules {
             #expect(try await store.record(old.sequence).uniqueKey == "k", "What was accepted stays on record.")
             _ = try await store.apply(.cancel, to: .sequences([new.sequence]))
         }
-    }
-
-    static func comingBackHolds(_ bench: Bench) async throws {
-        let (store, other) = try await bench.openTwo(.steady(attemptsMax: 9))
-        let sequence = try await store.put(.text("it", key: "k")).sequence
-        func isHeld(_ state: MessageState) async throws {
-            let receipt = try await store.put(.text("newcomer", key: "k"))
-            #expect(receipt.skipped)
-            #expect(receipt.sequence == sequence)
-            #expect(receipt.state == state)
-        }
-
-        try await store.work(.release)
-        try await isHeld(.ready)
-        try await store.work(.retry(error: "again", after: .zero))
-        try await isHeld(.ready)
-        try await store.work(.retry(error: "again"))
-        try await isHeld(.scheduled)
-        #expect(try await store.apply(.redrive, to: .sequences([sequence])) == 1)
-        try await isHeld(.ready)
-        _ = try await other.takeOne()
-        try await bench.crash(other)
-        #expect(try await store.reclaim().fromDeadWorkers == 1)
-        try await isHeld(.ready)
-        try await store.work(.dead(error: "bad"))
-        #expect(try await store.apply(.redrive, to: .sequences([sequence])) == 1)
-        try await isHeld(.ready)
-    }
-
-    static func holdWithinBatch(_ bench: Bench) async throws {
-        let store = try await bench.open(.steady())
-        let receipts = try await store.put([
-            .text("a", key: "k"),
-            .text("b", key: "k"),
-            .text("c", key: "k", onConflict: .replace),
-            .text("d", key: "k"),
-        ])
-        #expect(receipts.count == 4)
-        #expect(receipts.map(\.skipped) == [false, true, false, true])
-        #expect(receipts[1].sequence == receipts[0].sequence)
-        #expect(receipts[2].displaced == receipts[0].sequence)
-        #expect(receipts[3].sequence == receipts[2].sequence)
-        #expect(receipts[0].state == .ready, "The receipt tells the state at acceptance.")
-        #expect(try await store.record(receipts[0].sequence).reason == .replaced)
-        #expect(try await store.drain() == ["c"])
-        #expect(try await store.totals() == .of(enqueued: 2, cancelled: 1))
     }
 
     static func areOfOneQueue(_ bench: Bench) async throws {
@@ -224,11 +163,13 @@ enum UniqueKeyRules {
 
     static func droppedArrivalHoldsNone(_ bench: Bench) async throws {
         let store = try await bench.open(.steady(1, .dropNewest))
-        try await store.put("it fills the queue")
-        #expect(try await store.put(.text("dropped", key: "k")).state == .dropped)
-        try await store.work(.done)
-        let receipt = try await store.put(.text("accepted", key: "k"))
-        #expect(!receipt.skipped)
-        #expect(receipt.state == .ready)
+        for scope in KeyScopeRules.scopes {
+            try await store.put("it fills the queue")
+            #expect(try await store.put(.keyed("dropped", scope)).state == .dropped)
+            try await store.work(.done)
+            let receipt = try await store.put(.keyed("accepted"))
+            #expect(!receipt.skipped && receipt.state == .ready, "\(scope)")
+            try await store.work(.done)
+        }
     }
 }
