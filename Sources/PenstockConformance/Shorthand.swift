@@ -110,6 +110,13 @@ extension MessageStore {
         return try #require(found.first, "Message \(sequence) is gone.", sourceLocation: sourceLocation)
     }
 
+    /// The texts of the messages that a query finds.
+    func texts(_ query: MessageQuery = MessageQuery()) async throws -> [String] {
+        var query = query
+        query.withPayload = true
+        return try await messages(query).compactMap(\.text)
+    }
+
     func state(
         of sequence: SequenceNumber, sourceLocation: SourceLocation = #_sourceLocation
     ) async throws -> MessageState {

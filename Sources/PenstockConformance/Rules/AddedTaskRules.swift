@@ -24,9 +24,8 @@ enum AddedTaskRules {
     }
 
     static func awaited(_ bench: Bench) async throws {
-        let store = try await bench.open(.steady())
+        let store = try await bench.open(.steady(), mail: .steady())
         try await store.begin([("split", []), ("other", []), ("join", ["split", "other"])])
-        try await store.configure(.mail, .create(.steady(), ifAbsent: true))
         let split = try await store.takeOne()
         #expect(try await add([.of("part 1", queue: .mail), .of("part 2")], by: split, store) == .settled(.done))
         #expect(try await store.drainDone() == ["other", "part 2"])

@@ -23,14 +23,8 @@ enum DraftRules {
         try await store.settle([Settlement(message.lease, .done, result: result, drafts: drafts)]).first ?? .leaseLost
     }
 
-    private static func open(_ bench: Bench, mail: QueuePolicy = .steady()) async throws -> any MessageStore {
-        let store = try await bench.open(.steady())
-        try await store.configure(.mail, .create(mail, ifAbsent: true))
-        return store
-    }
-
     static func follow(_ bench: Bench) async throws {
-        let store = try await open(bench)
+        let store = try await bench.open(.steady(), mail: .steady())
         let a = try await store.putAndTake("a")
         let urgent = NewMessage(payload: [], headers: ["trace": "42"], priority: 5, attemptsMax: 1)
         let drafts = [
@@ -53,7 +47,7 @@ enum DraftRules {
     }
 
     static func wholeOrNot(_ bench: Bench) async throws {
-        let store = try await open(bench, mail: .steady(2))
+        let store = try await bench.open(.steady(), mail: .steady(2))
         let a = try await store.putAndTake("a")
         let mails = ["1", "2", "3"].map { Draft(.text($0), to: .mail) }
         await expect(.queueFull) { try await done(a, then: [Draft(.text("x"), to: .jobs)] + mails, result: [1], store) }
@@ -71,7 +65,7 @@ enum DraftRules {
     }
 
     static func leaseLost(_ bench: Bench) async throws {
-        let store = try await open(bench)
+        let store = try await bench.open(.steady(), mail: .steady())
         let a = try await store.putAndTake("a")
         #expect(try await store.give(.release, for: a) == .settled(.ready))
         #expect(try await done(a, then: [Draft(.text("x"), to: .mail)], store) == .leaseLost)
@@ -129,7 +123,7 @@ enum DraftRules {
     }
 
     static func inAList(_ bench: Bench) async throws {
-        let store = try await open(bench, mail: .steady(2, .wait))
+        let store = try await bench.open(.steady(), mail: .steady(2, .wait))
         try await store.put((1...6).map { .text("\($0)") })
         let claimed = try await store.take(6)
         _ = try await store.give(.release, for: claimed[1])
@@ -147,7 +141,7 @@ enum DraftRules {
     }
 
     static func ring(_ bench: Bench) async throws {
-        let store = try await open(bench)
+        let store = try await bench.open(.steady(), mail: .steady())
         let a = try await store.putAndTake("a")
         let token = store.changes.token(for: .mail)
         #expect(try await done(a, then: [Draft(.text("x"), to: .mail)], store) == .settled(.done))
@@ -155,7 +149,7 @@ enum DraftRules {
     }
 
     static func bounds(_ bench: Bench) async throws {
-        let store = try await open(bench)
+        let store = try await bench.open(.steady(), mail: .steady())
         let a = try await store.putAndTake("a")
         let tooMany = Array(repeating: Draft(.text(""), to: .mail), count: Limits.batchCountMax + 1)
         await expect(.invalidInput) { try await done(a, then: tooMany, store) }
@@ -170,7 +164,7 @@ enum DraftRules {
     }
 
     static func besides(_ bench: Bench) async throws {
-        let store = try await open(bench)
+        let store = try await bench.open(.steady(), mail: .steady())
         try await store.begin([("a", []), ("b", ["a"])])
         let a = try await store.takeOne()
         let settlement = Settlement(

@@ -136,7 +136,7 @@ enum ExpiryEndRules {
 
     /// A task that has expired as it waited was never told what became of those that it waits for.
     static func tasksRedriven(_ bench: Bench) async throws {
-        let store = try await bench.open(policy(.dead))
+        let store = try await bench.open(policy(.dead), mail: policy())
         let names = ["open", "done", "failed"].map { TaskName.named($0) }
         func child(_ name: String, of parents: TaskName...) -> NewTask {
             NewTask(
@@ -149,7 +149,6 @@ enum ExpiryEndRules {
                 child("after failed", of: names[2], names[1]),
                 .of("after that", after: [Dependency(on: .named("after open"))]),
             ]
-        try await store.configure(.mail, .create(policy(), ifAbsent: false))
         let started = try await store.begin(tasks: tasks)
         let children = started.receipts.dropFirst(3).map(\.sequence)
         func states() async throws -> [MessageState] {

@@ -18,9 +18,7 @@ enum FilterRules {
         _ store: any MessageStore, _ filter: MessageFilter, queue: QueueName? = nil, states: Set<MessageState>? = nil,
         end: MessageQuery.End = .first, limit: Int = 1000
     ) async throws -> [String] {
-        let query = MessageQuery(
-            queue: queue, matching: filter, states: states, end: end, limit: limit, withPayload: true)
-        return try await store.messages(query).compactMap(\.text)
+        try await store.texts(MessageQuery(queue: queue, matching: filter, states: states, end: end, limit: limit))
     }
 
     static func byKey(_ bench: Bench) async throws {

@@ -188,9 +188,7 @@ enum GroupChangeRules {
     }
 
     static func manyReadyAtALimit(_ bench: Bench) async throws {
-        var fair = QueuePolicy.steady()
-        fair.isFair = true
-        let store = try await bench.open(fair)
+        let store = try await bench.open(.steady { $0.isFair = true })
         let count = 3 * Limits.regroupCountMax + 100
         try await store.put((1...count).map { .text("\($0)", priority: $0 % 3, group: "a") })
         let held = try await store.take(2)

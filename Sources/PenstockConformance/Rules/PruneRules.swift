@@ -26,10 +26,6 @@ enum PruneRules {
         }
     }
 
-    private static func left(_ store: any MessageStore) async throws -> [String] {
-        try await store.messages(MessageQuery(withPayload: true)).compactMap(\.text)
-    }
-
     private static func keeping(_ retention: Retention) -> QueuePolicy {
         QueuePolicy.steady { $0.retention = retention }
     }
@@ -47,10 +43,10 @@ enum PruneRules {
         #expect(try await pruneAll(store, PruneRequest()) == 0, "Age counts from the end of a message.")
         bench.time.advance(by: .microseconds(1))
         #expect(try await pruneAll(store, PruneRequest()) == 1)
-        #expect(try await left(store) == ["cancelled", "dead", "waits"])
+        #expect(try await store.texts() == ["cancelled", "dead", "waits"])
         bench.time.advance(by: .seconds(1))
         #expect(try await pruneAll(store, PruneRequest()) == 1)
-        #expect(try await left(store) == ["dead", "waits"])
+        #expect(try await store.texts() == ["dead", "waits"])
         await expect(.unknownMessage) { try await store.apply(.redrive, to: .sequences([running[0].sequence])) }
         #expect(try await store.messages(MessageQuery(sequences: [running[0].sequence])).isEmpty)
         #expect(try await store.depths() == .of(ready: 1, dead: 1))
@@ -64,12 +60,12 @@ enum PruneRules {
         running.swapAt(0, 6)  // Message 1 ends last; its number is still the lowest.
         for message in running { _ = try await store.give(.done, for: message) }
         #expect(try await pruneAll(store, PruneRequest()) == 4)
-        #expect(try await left(store) == ["5", "6", "7", "8"])
+        #expect(try await store.texts() == ["5", "6", "7", "8"])
         #expect(try await pruneAll(store, PruneRequest()) == 0)
         #expect(try await store.depths() == .of(ready: 1, kept: 3))
         try await store.configure(.jobs, .set(keeping(Retention(age: nil, count: 0))))
         #expect(try await pruneAll(store, PruneRequest()) == 3)
-        #expect(try await left(store) == ["8"])
+        #expect(try await store.texts() == ["8"])
         try await store.configure(.jobs, .set(keeping(Retention(age: nil, count: nil))))
         try await store.work(.done)
         bench.time.advance(by: .seconds(10 * 365 * 24 * 3600))
@@ -81,12 +77,12 @@ enum PruneRules {
         try await store.put((1...4).map { .text("\($0)") })
         for _ in 1...4 { try await store.work(.done) }
         #expect(try await pruneAll(store, PruneRequest()) == 2)
-        #expect(try await left(store) == ["3", "4"])
+        #expect(try await store.texts() == ["3", "4"])
         bench.time.advance(by: .seconds(60))
         try await store.put("5")
         try await store.work(.done)
         #expect(try await pruneAll(store, PruneRequest()) == 2)
-        #expect(try await left(store) == ["5"])
+        #expect(try await store.texts() == ["5"])
     }
 
     static func deadLetters(_ bench: Bench) async throws {
@@ -97,7 +93,7 @@ enum PruneRules {
         try await store.work(.done)
         bench.time.advance(by: .seconds(365 * 24 * 3600))
         #expect(try await pruneAll(store, PruneRequest()) == 1)
-        #expect(try await left(store) == ["letter"])
+        #expect(try await store.texts() == ["letter"])
         #expect(try await store.record(sequence).attempts.count == 1)
 
         try await store.configure(.jobs, .set(keeping(Retention(deadAge: .seconds(366 * 24 * 3600)))))
@@ -145,11 +141,11 @@ enum PruneRules {
         }
         let request = PruneRequest(queue: .jobs, retention: Retention(age: nil, count: 2))
         #expect(try await pruneAll(store, request) == ended.count - 2)
-        #expect(Set(try await left(store)) == Set(kept + ended.suffix(2)))
+        #expect(Set(try await store.texts()) == Set(kept + ended.suffix(2)))
         #expect(try await store.depths() == .of(ready: 1, leased: 1, dead: 1, kept: 2))
         #expect(try await store.depths(.mail) == .of(ready: 1))
         #expect(try await pruneAll(store, PruneRequest(retention: Retention(age: .zero, deadAge: .zero))) == 3)
-        #expect(Set(try await left(store)) == ["mail", "runs", "waits"])
+        #expect(Set(try await store.texts()) == ["mail", "runs", "waits"])
     }
 
     static func goesInSteps(_ bench: Bench) async throws {
@@ -159,12 +155,12 @@ enum PruneRules {
         let request = PruneRequest(retention: Retention(age: .zero), limit: 10)
         #expect(try await store.prune(request) == Pruned(messages: 10, hasMore: true))
         #expect(try await store.depths() == .of(ready: 1, kept: 14))
-        #expect(try await left(store).first == "11", "The oldest go first.")
+        #expect(try await store.texts().first == "11", "The oldest go first.")
         #expect(try await store.prune(request) == Pruned(messages: 10, hasMore: true))
         let rest = PruneRequest(retention: Retention(age: .zero), limit: 4)
         #expect(try await store.prune(rest) == Pruned(messages: 4, hasMore: false), "That was exactly all.")
         #expect(try await store.prune(request) == Pruned())
-        #expect(try await left(store) == ["25"])
+        #expect(try await store.texts() == ["25"])
     }
 
     static func goesInStepsOverQueues(_ bench: Bench) async throws {
@@ -176,12 +172,12 @@ enum PruneRules {
         let request = PruneRequest(retention: Retention(age: .zero), limit: 10)
         #expect(try await store.prune(request) == Pruned(messages: 10, hasMore: true))
         #expect(try await store.prune(request) == Pruned(messages: 2, hasMore: false))
-        #expect(try await left(store).isEmpty)
+        #expect(try await store.texts().isEmpty)
     }
 
     static func byQueue(_ bench: Bench) async throws {
-        let store = try await bench.open(keeping(Retention(age: .seconds(10))))
-        try await store.configure(.mail, .create(keeping(Retention(age: .seconds(1000))), ifAbsent: false))
+        let store = try await bench.open(
+            keeping(Retention(age: .seconds(10))), mail: keeping(Retention(age: .seconds(1000))))
         for queue in [QueueName.jobs, .mail] {
             try await store.put([.text("\(queue) 1"), .text("\(queue) 2")], to: queue)
             for _ in 1...2 { try await store.work(.done, from: queue) }
@@ -189,7 +185,7 @@ enum PruneRules {
         bench.time.advance(by: .seconds(10))
         #expect(try await pruneAll(store, PruneRequest(queue: .mail)) == 0)
         #expect(try await pruneAll(store, PruneRequest()) == 2)
-        #expect(try await left(store) == ["mail 1", "mail 2"])
+        #expect(try await store.texts() == ["mail 1", "mail 2"])
         let request = PruneRequest(queue: .mail, retention: Retention(age: nil, count: 1))
         #expect(try await pruneAll(store, request) == 1)
         #expect(try await pruneAll(store, PruneRequest(queue: .jobs, retention: Retention(age: .zero))) == 0)

@@ -17,12 +17,6 @@ enum QueryRules {
         "check their input": checkInput,
     ]
 
-    private static func texts(_ store: any MessageStore, _ query: MessageQuery) async throws -> [String] {
-        var query = query
-        query.withPayload = true
-        return try await store.messages(query).compactMap(\.text)
-    }
-
     /// Two queues by turns, one message a second: 1, 2, 3, … 8; odd ones in `jobs`, even ones in `mail`.
     private static func filled(_ bench: Bench) async throws -> (any MessageStore, [SequenceNumber]) {
         let store = try await bench.open(.steady(), mail: .steady())
@@ -37,9 +31,9 @@ enum QueryRules {
     static func comeInOrder(_ bench: Bench) async throws {
         let (store, sequences) = try await filled(bench)
         #expect(try await store.messages(MessageQuery()).map(\.sequence) == sequences)
-        #expect(try await texts(store, MessageQuery(limit: 3)) == ["1", "2", "3"])
-        #expect(try await texts(store, MessageQuery(end: .last, limit: 3)) == ["6", "7", "8"])
-        #expect(try await texts(store, MessageQuery(queue: .jobs, end: .last, limit: 2)) == ["5", "7"])
+        #expect(try await store.texts(MessageQuery(limit: 3)) == ["1", "2", "3"])
+        #expect(try await store.texts(MessageQuery(end: .last, limit: 3)) == ["6", "7", "8"])
+        #expect(try await store.texts(MessageQuery(queue: .jobs, end: .last, limit: 2)) == ["5", "7"])
         #expect(try await store.messages(MessageQuery(limit: Limits.rowsMax)).count == 8)
         #expect(try await store.messages(MessageQuery(end: .last, limit: 100)).map(\.sequence) == sequences)
     }
@@ -55,10 +49,10 @@ enum QueryRules {
             cursor = page.last?.sequence
         }
         #expect(pages == [["1", "2", "3"], ["4", "5", "6"], ["7", "8"]])
-        #expect(try await texts(store, MessageQuery(after: sequences[5], end: .last, limit: 5)) == ["7", "8"])
-        #expect(try await texts(store, MessageQuery(after: sequences[7])).isEmpty)
+        #expect(try await store.texts(MessageQuery(after: sequences[5], end: .last, limit: 5)) == ["7", "8"])
+        #expect(try await store.texts(MessageQuery(after: sequences[7])).isEmpty)
         try await store.put("9")
-        #expect(try await texts(store, MessageQuery(after: sequences[7])) == ["9"], "So one follows the log.")
+        #expect(try await store.texts(MessageQuery(after: sequences[7])) == ["9"], "So one follows the log.")
     }
 
     static func comeInBytes(_ bench: Bench) async throws {
@@ -95,9 +89,9 @@ enum QueryRules {
 
     static func byQueue(_ bench: Bench) async throws {
         let (store, _) = try await filled(bench)
-        #expect(try await texts(store, MessageQuery(queue: .jobs)) == ["1", "3", "5", "7"])
+        #expect(try await store.texts(MessageQuery(queue: .jobs)) == ["1", "3", "5", "7"])
         #expect(try await store.messages(MessageQuery(queue: .mail)).allSatisfy { $0.queue == .mail })
-        #expect(try await texts(store, MessageQuery(queue: .mail)) == ["2", "4", "6", "8"])
+        #expect(try await store.texts(MessageQuery(queue: .mail)) == ["2", "4", "6", "8"])
         await expect(.unknownQueue) { try await store.messages(MessageQuery(queue: QueueName(stored: "nowhere"))) }
     }
 
@@ -121,37 +115,37 @@ enum QueryRules {
             .cancelled: "3",
         ]
         for state in MessageState.allCases {
-            #expect(try await texts(store, MessageQuery(states: [state])) == [expected[state] ?? ""])
+            #expect(try await store.texts(MessageQuery(states: [state])) == [expected[state] ?? ""])
             #expect(try await store.messages(MessageQuery(states: [state])).map(\.state) == [state])
         }
-        #expect(try await texts(store, MessageQuery(states: [.done, .leased])) == ["1", "4"])
-        #expect(try await texts(store, MessageQuery(queue: .jobs, states: [.done, .ready])) == ["1", "5"])
-        #expect(try await texts(store, MessageQuery(queue: .jobs, states: [.dead], end: .last, limit: 9)) == ["2"])
-        #expect(try await texts(store, MessageQuery(states: Set(MessageState.allCases))).count == 9)
-        #expect(try await texts(store, MessageQuery(states: [])).isEmpty)
+        #expect(try await store.texts(MessageQuery(states: [.done, .leased])) == ["1", "4"])
+        #expect(try await store.texts(MessageQuery(queue: .jobs, states: [.done, .ready])) == ["1", "5"])
+        #expect(try await store.texts(MessageQuery(queue: .jobs, states: [.dead], end: .last, limit: 9)) == ["2"])
+        #expect(try await store.texts(MessageQuery(states: Set(MessageState.allCases))).count == 9)
+        #expect(try await store.texts(MessageQuery(states: [])).isEmpty)
     }
 
     static func bySequence(_ bench: Bench) async throws {
         let (store, sequences) = try await filled(bench)
         let unknown = SequenceNumber(999_999)
         let query = MessageQuery(sequences: [sequences[6], unknown, sequences[1], sequences[6]])
-        #expect(try await texts(store, query) == ["2", "7"], "Those that exist, once each, in the order of the log.")
-        #expect(try await texts(store, MessageQuery(sequences: [])).isEmpty)
-        #expect(try await texts(store, MessageQuery(queue: .jobs, sequences: [sequences[1], sequences[2]])) == ["3"])
+        #expect(try await store.texts(query) == ["2", "7"], "Those that exist, once each, in the order of the log.")
+        #expect(try await store.texts(MessageQuery(sequences: [])).isEmpty)
+        #expect(try await store.texts(MessageQuery(queue: .jobs, sequences: [sequences[1], sequences[2]])) == ["3"])
     }
 
     static func byTime(_ bench: Bench) async throws {
         let start = bench.time.now
         let (store, _) = try await filled(bench)
-        #expect(try await texts(store, MessageQuery(since: start + .seconds(6))) == ["7", "8"])
-        #expect(try await texts(store, MessageQuery(since: start + .seconds(6) + .microseconds(1))) == ["8"])
-        #expect(try await texts(store, MessageQuery(before: start + .seconds(2))) == ["1", "2"])
+        #expect(try await store.texts(MessageQuery(since: start + .seconds(6))) == ["7", "8"])
+        #expect(try await store.texts(MessageQuery(since: start + .seconds(6) + .microseconds(1))) == ["8"])
+        #expect(try await store.texts(MessageQuery(before: start + .seconds(2))) == ["1", "2"])
         #expect(
-            try await texts(store, MessageQuery(before: start + .seconds(2) + .microseconds(1))) == ["1", "2", "3"])
+            try await store.texts(MessageQuery(before: start + .seconds(2) + .microseconds(1))) == ["1", "2", "3"])
         let middle = MessageQuery(since: start + .seconds(2), before: start + .seconds(5))
-        #expect(try await texts(store, middle) == ["3", "4", "5"])
-        #expect(try await texts(store, MessageQuery(since: start + .seconds(3), limit: 2)) == ["4", "5"])
-        #expect(try await texts(store, MessageQuery(since: start + .seconds(99))).isEmpty)
+        #expect(try await store.texts(middle) == ["3", "4", "5"])
+        #expect(try await store.texts(MessageQuery(since: start + .seconds(3), limit: 2)) == ["4", "5"])
+        #expect(try await store.texts(MessageQuery(since: start + .seconds(99))).isEmpty)
     }
 
     static func byAll(_ bench: Bench) async throws {
@@ -162,13 +156,13 @@ enum QueryRules {
         var query = MessageQuery(
             queue: .jobs, sequences: Array(sequences.dropLast()), states: [.leased, .ready], after: sequences[0],
             since: start + .seconds(1), before: start + .seconds(7), end: .last, limit: 2)
-        #expect(try await texts(store, query) == ["5", "7"])
+        #expect(try await store.texts(query) == ["5", "7"])
         query.end = .first
-        #expect(try await texts(store, query) == ["3", "5"])
+        #expect(try await store.texts(query) == ["3", "5"])
         query.states = [.ready]
-        #expect(try await texts(store, query) == ["7"])
+        #expect(try await store.texts(query) == ["7"])
         query.before = start + .seconds(6)
-        #expect(try await texts(store, query).isEmpty)
+        #expect(try await store.texts(query).isEmpty)
     }
 
     static func carryWhatIsAsked(_ bench: Bench) async throws {

@@ -168,8 +168,7 @@ enum WorkflowFailureRules {
     }
 
     static func deleted(_ bench: Bench) async throws {
-        let store = try await bench.open(.steady())
-        try await store.configure(.mail, .create(.steady(), ifAbsent: true))
+        let store = try await bench.open(.steady(), mail: .steady())
         try await store.begin(tasks: [
             .of("gone", queue: .mail), .of("dead"),
             .of("needs", after: [.init(on: .named("gone"))]), .of("after", after: [.init(on: .named("needs"))]),
@@ -190,8 +189,7 @@ enum WorkflowFailureRules {
     }
 
     static func deletedAfterwards(_ bench: Bench) async throws {
-        let store = try await bench.open(.steady())
-        try await store.configure(.mail, .create(.steady(), ifAbsent: true))
+        let store = try await bench.open(.steady(), mail: .steady())
         try await store.begin(tasks: [
             .of("gone", queue: .mail), .of("other"),
             .of("both", after: [.init(on: .named("gone")), .init(on: .named("other"))]),
