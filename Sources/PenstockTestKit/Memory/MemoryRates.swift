@@ -35,7 +35,7 @@ struct MemoryRates: Sendable {
 
     /// Reckons the numbers anew when they are on another clock, by the wall clock as it was last.
     mutating func adopt(_ moment: Moment) {
-        let offset = moment.boot.microseconds - moment.now.microseconds
+        let offset = moment.wallOffset
         guard let known = clock else { return }
         if known.name == moment.boot.bootID {
             guard abs(offset - known.offset) > 1_000_000 else { return }
@@ -61,7 +61,7 @@ struct MemoryRates: Sendable {
 
     /// Notes on which clock the numbers are.
     mutating func began(_ moment: Moment) {
-        clock = clock ?? (moment.boot.bootID, moment.boot.microseconds - moment.now.microseconds)
+        clock = clock ?? (moment.boot.bootID, moment.wallOffset)
     }
 }
 

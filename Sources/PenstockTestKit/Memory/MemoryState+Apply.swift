@@ -53,9 +53,7 @@ extension MemoryState {
     ) throws(PenstockError) {
         var keys = KeysTaken()
         for sequence in sequences {
-            guard let message = messages[sequence] else {
-                throw PenstockError.unknown(sequence)
-            }
+            let message = try message(sequence)
             guard command.states.contains(message.state) else {
                 throw PenstockError(
                     .illegalTransition,

@@ -4,8 +4,7 @@ extension MemoryState {
     mutating func claim(_ request: ClaimRequest, worker: Int64, at moment: Moment) throws(PenstockError) -> Claim {
         try request.validate()
         let queue = try queue(request.queue)
-        if request.remoteWorker == nil { workers[worker]?.hasClaimed = true }
-        if let remote = request.remoteWorker { renew(remote, at: moment) }
+        if let remote = request.remoteWorker { renew(remote, at: moment) } else { workers[worker]?.hasClaimed = true }
         let isLimited = queue.policy.limitsClaims
         guard !queue.isPaused, !queue.isDeleting else { return .empty(isLimited: isLimited) }
 

@@ -13,11 +13,10 @@ extension MemoryState {
     /// The number of a remote worker, which is made at need.
     mutating func register(_ name: WorkerName, at moment: Moment) -> Int64 {
         if let id = renew(name, at: moment) { return id }
-        let offset = moment.wallOffset
         lastWorker += 1
         workers[lastWorker] = MemoryWorker(
             name: name.text, startedAt: moment.now, hasClaimed: true,
-            remote: MemoryRemoteWorker(seenAt: moment.now, clock: moment.boot.bootID, wallOffset: offset))
+            remote: MemoryRemoteWorker(seenAt: moment.now, clock: moment.boot.bootID, wallOffset: moment.wallOffset))
         return lastWorker
     }
 
@@ -83,9 +82,4 @@ extension MemoryState {
             return busy.contains(id) || remote.seenAt > moment.now - .seconds(60)
         }
     }
-}
-
-extension Moment {
-    /// By how much the boot clock is behind the wall clock.
-    fileprivate var wallOffset: Int64 { boot.microseconds - now.microseconds }
 }

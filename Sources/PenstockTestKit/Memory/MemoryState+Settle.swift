@@ -35,7 +35,9 @@ extension MemoryState {
 
     private mutating func settle(_ settlement: Settlement, at moment: Moment) -> SettleResult {
         let sequence = settlement.lease.sequence
-        guard isHeld(settlement.lease) else { return .leaseLost }
+        guard isHeld(settlement.lease), let before = messages[sequence], let held = before.hold else {
+            return .leaseLost
+        }
         var verdict = settlement.verdict
         var awaited: EventName?
         if case .suspend(_, let name?) = verdict {
@@ -43,12 +45,11 @@ extension MemoryState {
             if (try? event(name, for: sequence)) != nil { verdict = .suspend(until: moment.now) }
         }
         if let result = settlement.result { messages[sequence]?.result = result }
-        let before = messages[sequence]
         guard let outcome = move(sequence, by: .settled(verdict), at: moment) else { return .leaseLost }
-        if let before, let hold = before.hold, settlement.givesStartBack {
-            giveBackStart(of: before, claimedAt: hold.claimedAt, at: moment)
-        } else if let before, let hold = before.hold, verdict.isOfWork {
-            queues[before.queue]?.latency.work.record(moment.now - hold.claimedAt)
+        if settlement.givesStartBack {
+            giveBackStart(of: before, claimedAt: held.claimedAt, at: moment)
+        } else if verdict.isOfWork {
+            queues[before.queue]?.latency.work.record(moment.now - held.claimedAt)
         }
         if case .retry(_, _, let delay?, holdsGroup: true) = settlement.verdict {
             hold(sequence, for: delay, at: moment)
@@ -70,11 +71,9 @@ extension MemoryState {
     @discardableResult
     mutating func extend(_ wanted: LeaseExtension, at moment: Moment) -> LeaseStanding {
         let lease = wanted.lease
-        guard isHeld(lease), var hold = messages[lease.sequence]?.hold else { return .lost }
-        if wanted.duration != nil {
-            rebaseRemoteWorkers(at: moment)
-            hold = messages[lease.sequence]?.hold ?? hold
-        }
+        guard isHeld(lease) else { return .lost }
+        if wanted.duration != nil { rebaseRemoteWorkers(at: moment) }
+        guard var hold = messages[lease.sequence]?.hold else { return .lost }
         if let duration = wanted.duration {
             let ends = moment.boot + duration
             let isKept = wanted.keepsLonger && hold.request == nil && hold.ends.microseconds > ends.microseconds

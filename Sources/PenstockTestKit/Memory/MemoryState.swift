@@ -110,6 +110,9 @@ struct Moment {
     var now: Timestamp
     var boot: BootTime
     var random: any RandomSource
+
+    /// By how much the boot clock is behind the wall clock.
+    var wallOffset: Int64 { boot.microseconds - now.microseconds }
 }
 
 /// One message: what was accepted, which never changes, and what has become of it.
