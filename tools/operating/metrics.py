@@ -2,15 +2,14 @@
 there.
 
     metrics.py URL DASHBOARD ALERTS"""
-import importlib
 import json
-import os
 import re
 import subprocess
 import sys
 import urllib.request
 
-FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", ".build", "kit-python")
+import packages
+
 # Words of PromQL that look like names of metrics.
 METRIC = re.compile(r"\b(?:penstock|process)_[a-z0-9_]+")
 # What tells a sample's name from its family's.
@@ -29,16 +28,8 @@ def fetched(url):
 
 def families(text):
     """The families as the client library for Python reads them."""
-    sys.path.insert(0, FOLDER)
-    try:
-        import prometheus_client.parser
-    except ImportError:
-        subprocess.run(
-            [sys.executable, "-m", "pip", "install", "-q", "--disable-pip-version-check", "--root-user-action=ignore", "--target", FOLDER,
-             "prometheus_client==0.26.0"], check=True)
-        importlib.invalidate_caches()
-        import prometheus_client.parser
-    return {each.name: each for each in prometheus_client.parser.text_string_to_metric_families(text.decode())}
+    parser = packages.imported("prometheus_client.parser", "prometheus_client==0.26.0")
+    return {each.name: each for each in parser.text_string_to_metric_families(text.decode())}
 
 
 def well_formed(found):

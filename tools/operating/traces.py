@@ -3,27 +3,19 @@
 
 import base64
 import http.server
-import importlib
 import os
 import subprocess
 import sys
 import threading
 
-FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", ".build", "kit-python")
+import packages
+
 requests = []
 
 
 def definition():
     """OpenTelemetry's definition of what is sent to a collector, and a reader of its JSON."""
-    sys.path.insert(0, FOLDER)
-    try:
-        import opentelemetry.proto.collector.trace.v1.trace_service_pb2 as service
-    except ImportError:
-        subprocess.run(
-            [sys.executable, "-m", "pip", "install", "-q", "--disable-pip-version-check", "--root-user-action=ignore", "--target", FOLDER,
-             "opentelemetry-proto==1.45.2"], check=True)
-        importlib.invalidate_caches()
-        import opentelemetry.proto.collector.trace.v1.trace_service_pb2 as service
+    service = packages.imported("opentelemetry.proto.collector.trace.v1.trace_service_pb2", "opentelemetry-proto==1.45.2")
     from google.protobuf import json_format
     from opentelemetry.proto.trace.v1.trace_pb2 import Span
     return json_format, service.ExportTraceServiceRequest, Span
