@@ -22,7 +22,7 @@ import Testing
         let batches = LineBatches(
             queue: queue, template: NewMessage(payload: []), durability: .powerLoss, timeout: timeout)
         do {
-            _ = try await EnqueueLines(input: input, skipsEmpty: false, batches: batches).run()
+            _ = try await EnqueueLines(input: input, skipsEmpty: false, place: .file, batches: batches).run()
             return nil
         } catch let failure as Failure {
             return failure

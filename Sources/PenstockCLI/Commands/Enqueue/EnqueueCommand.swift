@@ -178,7 +178,9 @@ struct EnqueueCommand: AsyncParsableCommand {
         let batches = LineBatches(
             queue: queue, template: messageOptions.message([]), durability: acceptance.durability,
             timeout: acceptance.timeout)
-        let tally = try await EnqueueLines(input: input, skipsEmpty: skipEmpty, batches: batches).run()
+        let lines = EnqueueLines(
+            input: input, skipsEmpty: skipEmpty, place: storeOptions.file.kind, batches: batches)
+        let tally = try await lines.run()
         try Output().answer(
             tally.sentence, tally.json(queue: queue.name), isJSON: storeOptions.isJSON, isChange: tally.lines > 0)
     }

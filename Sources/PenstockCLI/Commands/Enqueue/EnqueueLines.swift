@@ -7,13 +7,15 @@ import PenstockFormats
 /// is. Batches go in one after the other, so the lines keep their order.
 @MainActor
 struct EnqueueLines {
-    /// Each batch is flushed to the disk by itself, and the next one waits for it. Writing so many keeps the writer lock for some tens of
-    /// milliseconds, which other processes hardly notice.
-    private static let batchCountMax = 4000
+    /// Each batch is flushed to the disk by itself, and the next one waits for it. To write so many into a file keeps the writer lock for
+    /// some tens of milliseconds, which other processes hardly notice. A database may be asked several times for each, as where a full queue
+    /// drops its oldest messages.
+    private var batchCountMax: Int { place == .file ? 4000 : 1000 }
     private static let batchBytesMax = 1024 * 1024
 
     let input: InputFile
     let skipsEmpty: Bool
+    let place: StoreAddress.Kind
     let batches: LineBatches
 
     /// Enqueues all lines.
@@ -30,7 +32,7 @@ struct EnqueueLines {
                 var readingError: (any Error)?
                 while readingError == nil {
                     do {
-                        let next = try reader.next(countMax: Self.batchCountMax, bytesMax: Self.batchBytesMax)
+                        let next = try reader.next(countMax: batchCountMax, bytesMax: Self.batchBytesMax)
                         guard let lines = next else { break }
                         if let written = try await writing.next() { tally = written }
                         progress.update(lines: tally.lines, bytes: reader.bytesRead)
