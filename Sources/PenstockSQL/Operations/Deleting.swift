@@ -161,7 +161,13 @@ enum Deleting {
     private static let selectOpenCount = Query("SELECT \(QuarantineSource.openCount)")
     private static let writeDeleting = Query("UPDATE penstock_queue SET deleting = ?2 WHERE id = ?1")
     private static let selectLog = Query(
-        "SELECT sequence, priority, length(payload) FROM penstock_log WHERE queue_id = ?1 ORDER BY sequence LIMIT ?2")
+        "SELECT sequence, priority, length(payload) FROM penstock_log WHERE queue_id = ?1 ORDER BY sequence LIMIT ?2",
+        // In an order that only the index of the queue's messages has. By the order of numbers alone the planner goes through the log,
+        // past all messages of other queues.
+        server: """
+            SELECT sequence, priority, length(payload) FROM penstock_log WHERE (queue_id, sequence) >= (?1, 0) AND queue_id <= ?1
+            ORDER BY queue_id, sequence LIMIT ?2
+            """)
     /// What takes messages out of the tables of the line, but for those that are ready.
     private static let lines: [(state: MessageState, delete: Query)] = [
         (.pending, deletion(from: "pending")), (.scheduled, deletionByNumber(from: "scheduled")),

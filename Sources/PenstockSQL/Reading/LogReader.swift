@@ -74,5 +74,10 @@ enum LogReader {
         """
         SELECT sequence, enqueued_at, headers, payload, length(payload) FROM penstock_log
         WHERE queue_id = ?1 AND sequence > ?2 AND sequence < ?4 ORDER BY sequence LIMIT ?3
-        """)
+        """,
+        // As the deletion of a queue reads its messages: not past those of all other queues.
+        server: """
+            SELECT sequence, enqueued_at, headers, payload, length(payload) FROM penstock_log
+            WHERE (queue_id, sequence) > (?1, ?2) AND (queue_id, sequence) < (?1, ?4) ORDER BY queue_id, sequence LIMIT ?3
+            """)
 }

@@ -152,11 +152,13 @@ enum SequenceSource {
             connection.statement(sql: "SELECT max(sequence) FROM penstock_log WHERE \(ofQueue) sequence > 0"), own
         ) { $0.optionalInteger(0) }.first
         guard let last = last ?? nil else { return 0 }
+        // A server would go past the messages of other queues by the order of numbers alone.
+        let (first, order) =
+            connection.isServer && queueID != nil
+            ? ("(queue_id, sequence) >= (?1, ?2) AND queue_id <= ?1", "queue_id, sequence")
+            : ("\(ofQueue) sequence >= ?\(own.count + 1)", "sequence")
         let probe = try connection.statement(
-            sql: """
-                SELECT sequence, enqueued_at FROM penstock_log WHERE \(ofQueue) sequence >= ?\(own.count + 1)
-                ORDER BY sequence LIMIT 1
-                """)
+            sql: "SELECT sequence, enqueued_at FROM penstock_log WHERE \(first) ORDER BY \(order) LIMIT 1")
         // Everything up to `low` is before the moment; the first message from `high` on is not.
         var low: Int64 = 0
         var high = last == .max ? last : last + 1
