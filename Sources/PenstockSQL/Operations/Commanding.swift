@@ -9,7 +9,8 @@ enum Commanding {
     struct Step: Sendable {
         /// How many messages were moved.
         var moved: Int
-        /// How many were gone through, those that come first. The others are left as the transaction may have no more bytes written anew.
+        /// How many were gone through, those that come first. The others are left as the transaction has lasted long, or may have no more
+        /// bytes written anew.
         var passed: Int
     }
 
@@ -77,8 +78,14 @@ enum Commanding {
         var moved = 0
         var moves: [(LineEntry, Lifecycle.Outcome)] = []
         var keys: Set<[UInt8]> = []
-        for sequence in sequences {
+        var looked = sequences.count
+        for (index, sequence) in sequences.enumerated() {
             if moved + moves.count >= limit { break }
+            // To move what was looked at takes more than the looks.
+            if index > 0, transaction.timeUsed > 0.4 {
+                looked = index
+                break
+            }
             guard let entry = try Line.locate(sequence, in: transaction) else {
                 if command.isCancel, try Quarantine.setAsideOrphans(sequence, in: transaction) { moved += 1 }
                 continue
@@ -96,7 +103,7 @@ enum Commanding {
         }
         let count = try carryOut(command, moves, mayStop: true, in: transaction)
         let left = moves.dropFirst(count).first?.0.sequence
-        return Step(moved: moved + count, passed: sequences.firstIndex { $0 == left } ?? sequences.count)
+        return Step(moved: moved + count, passed: sequences.firstIndex { $0 == left } ?? looked)
     }
 
     /// Asks the workers that have these messages to end.
@@ -114,7 +121,8 @@ enum Commanding {
     /// Moves messages, one after the other. What follows from the end of a task comes before the next one, which may be among
     /// what is cancelled because of it; as it was to be moved, it is looked at again.
     ///
-    /// - Parameter mayStop: whether it ends behind a message with which it has used up the bytes that the transaction may have written anew.
+    /// - Parameter mayStop: whether it ends behind a message with which it has used up the transaction's time, or the bytes that it may have
+    ///   written anew.
     /// - Returns: how many were moved, those that come first.
     @discardableResult
     private static func carryOut(
@@ -125,7 +133,7 @@ enum Commanding {
         var areStale = moves.contains { $0.0.account.policy.groups != nil || $0.0.marks.contains(.group) }
         let bytesBefore = transaction.bytesLeft
         for (index, (entry, outcome)) in moves.enumerated() {
-            if mayStop, transaction.isUsedUp(since: bytesBefore) { return index }
+            if mayStop, index > 0, transaction.isUsedUp(since: bytesBefore) || transaction.timeUsed > 1 { return index }
             // The worker learns at once that it has lost the message.
             if entry.state == .leased { transaction.ringAll(entry.account.name) }
             if !areStale {

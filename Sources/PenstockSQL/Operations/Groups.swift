@@ -142,11 +142,11 @@ enum Groups {
     }
 
     /// Gives permits that are free to the messages that are next, up to `left` of them. None is left behind one with which it has used
-    /// up the bytes that the transaction may have written anew.
+    /// up the bytes that the transaction may have written anew, or its time.
     static func permitNext(of group: Group, _ left: inout Int, in transaction: Transaction) throws {
         let bytesBefore = transaction.bytesLeft
         while left > 0, try permitNext(of: group, in: transaction) {
-            left = transaction.isUsedUp(since: bytesBefore) ? 0 : left - 1
+            left = transaction.isUsedUp(since: bytesBefore) || transaction.timeUsed > 1 ? 0 : left - 1
         }
     }
 
@@ -177,9 +177,13 @@ enum Groups {
 
     /// Takes the permits of messages that are ready, each of which counts as one that was moved.
     private static func blockReady(
-        _ sequences: [Int64], _ group: Group, _ left: inout Int, in transaction: Transaction
+        _ sequences: [Int64], _ group: Group, _ left: inout Int, mayStop: Bool, in transaction: Transaction
     ) throws {
-        for sequence in sequences {
+        for (index, sequence) in sequences.enumerated() {
+            if mayStop, index > 0, transaction.timeUsed > 1 {
+                left = 0
+                return
+            }
             left -= 1
             guard let entry = try Line.locate(sequence, in: transaction), entry.state == .ready else { continue }
             try block(entry, group, in: transaction)
@@ -203,7 +207,7 @@ enum Groups {
     static func settle(_ account: QueueAccount, in transaction: Transaction) throws -> Bool {
         var left = Limits.regroupCountMax
         while let key = try transaction.connection.first(firstNoted, .integer(account.id), read: { $0.text(0) ?? "" }) {
-            if left <= 0 { return false }
+            if left <= 0 || left < Limits.regroupCountMax && transaction.timeUsed > 1 { return false }
             left -= 1
             guard try settle(Group(account: account, key: key), &left, in: transaction) else { return false }
             try transaction.connection.run(deleteNoted, .integer(account.id), .text(key))
@@ -238,7 +242,7 @@ enum Groups {
                 try group.isInOrder
                 ? Permits.tooMany(of: group, among: given, limit: left, connection)
                 : Permits.lastByNumber(of: group, limit: given < countedMax ? Int(given) : left, connection)
-            try blockReady(last, group, &left, in: transaction)
+            try blockReady(last, group, &left, mayStop: group.isInOrder, in: transaction)
             guard left > 0 else { return false }
             given = try Permits.given(of: group, upTo: countedMax, connection)
         }
@@ -249,7 +253,7 @@ enum Groups {
         guard left > 0 else { return false }
         let early = try GroupRates.tooEarly(group, limit: left, in: transaction)
         let late = try Permits.tooMany(of: group, among: given, limit: left, connection)
-        try blockReady(early + late, group, &left, in: transaction)
+        try blockReady(early + late, group, &left, mayStop: true, in: transaction)
         try permitNext(of: group, &left, in: transaction)
         guard left > 0 else { return false }
         // One that goes before it may be blocked, as the group was not in order before.

@@ -34,7 +34,7 @@ package enum Reclaiming {
         return Step(reclaimed: Reclaimed())
     }
 
-    /// Puts up to `stepCount` lost messages back, and goes on with what others have left of a cascade.
+    /// Puts up to `stepCount` lost messages back, as many as it has time for, and goes on with what others have left of a cascade.
     package static func perform(
         _ locks: any WorkerLocks, _ suspension: MachineSuspension, in transaction: Transaction
     ) throws -> Step {
@@ -47,7 +47,13 @@ package enum Reclaiming {
         var left = stepCount
         func putBack(_ query: Query, _ arguments: [Int64], _ how: AttemptOutcome) throws -> Int {
             let sequences = try lost(query, arguments, limit: left, connection)
-            for sequence in sequences { try self.putBack(sequence, how, in: transaction) }
+            for (index, sequence) in sequences.enumerated() {
+                if index > 0, transaction.timeUsed > 1 {
+                    left = 0
+                    return index
+                }
+                try self.putBack(sequence, how, in: transaction)
+            }
             left -= sequences.count
             return sequences.count
         }

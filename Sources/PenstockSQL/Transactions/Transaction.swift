@@ -150,6 +150,15 @@ package final class Transaction {
     /// message at least, and one that has none written anew goes on, however many the others of its transaction have used.
     func isUsedUp(since before: Int64) -> Bool { bytesLeft <= 0 && bytesLeft < before }
 
+    /// How long a step in a database of a server goes on, in microseconds.
+    private static let stepTimeMax = 250_000.0
+
+    /// How much of a step's time is over; from 1 on a call that takes up in another transaction what is left ends its step. All others wait
+    /// for this one, and a server is asked several times for a message. A file is not: there a step is short, however slow the machine.
+    var timeUsed: Double {
+        connection.isServer ? Double(time.boot.microseconds - boot.microseconds) / Self.stepTimeMax : 0
+    }
+
     /// Runs `action` once this is committed, and not otherwise.
     package func onCommit(_ action: @escaping () -> Void) {
         afterCommit.append(action)
