@@ -22,6 +22,10 @@ int penstock_start_thread(const char *name, size_t stack_bytes, void (*body)(voi
 // Makes up to `count` threads that are there at the same time, and ends them. Returns how many the system has made.
 int penstock_count_threads(int count);
 
+// Which file is at `path`, links followed: the numbers of its device and of the file there. Its times are not asked for, which would have the
+// next flush of what is written there wait longer. Returns 0; -1 and says why in errno.
+int penstock_file_number(const char *path, uint64_t *device, uint64_t *number);
+
 // Of the file at `path`: its number, and when it was made, in nanoseconds since 1970. Returns 0; -1 when there is none,
 // or when its file system does not know when it was made.
 int penstock_file_birth(const char *path, uint64_t *number, int64_t *nanoseconds);

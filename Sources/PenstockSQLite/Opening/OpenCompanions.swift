@@ -10,20 +10,20 @@ import PenstockProcesses
 struct OpenCompanions: Sendable {
     private static let ends = ["-wal", "-shm"]
 
-    private let companions: [(path: String, identity: FileIdentity)]
+    private let companions: [(path: String, number: FileNumber)]
 
     /// Those of the file at `path`, on which a connection must be open and stay so.
     init(of path: String) {
         companions = Self.ends.compactMap { end in
-            FileIdentity.status(of: path + end).map { (path + end, FileIdentity($0)) }
+            FileNumber(at: path + end).map { (path + end, $0) }
         }
     }
 
     /// Throws `fileReplaced` when one is no longer the one that is open.
     func requireStill() throws {
-        for (path, identity) in companions {
-            if let status = FileIdentity.status(of: path) {
-                if FileIdentity(status) == identity { continue }
+        for (path, number) in companions {
+            if let found = FileNumber(at: path) {
+                if found == number { continue }
             } else if !SystemErrors.isNothingThere {
                 continue
             }
