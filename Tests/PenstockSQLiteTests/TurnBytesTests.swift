@@ -105,7 +105,7 @@ import Testing
         let store = try await harness.openWithJobs(QueuePolicy(groups: .limit(1), isFair: true))
         let turns = try DatabaseQueue(path: harness.path)
         // As after the claims of five thousand messages.
-        try await turns.write { try $0.execute(sql: "UPDATE penstock_fair SET turn = 5000000000") }
+        try await turns.write { try $0.execute(sql: Self.raiseTurns.sql) }
         let payload = [UInt8](repeating: 7, count: 1_000_000)
         try await store.put(NewMessage(payload: payload, due: .after(.seconds(1)), group: "due"))
         try await store.put(.text("first", group: "a"))

@@ -13,8 +13,8 @@ package struct FileNumber: Hashable, Sendable {
         inode = UInt64(truncatingIfNeeded: status.st_ino)
     }
 
-    /// That of the file at `path`; `nil` when there is none, or it cannot be looked at, and `errno` says why. Costs the next flush of that file
-    /// nothing, as `stat` does.
+    /// That of the file at `path`; `nil` when there is none, or it cannot be looked at, and `errno` says why. The next flush of the file waits
+    /// no longer for that, as it does after `stat`.
     package init?(at path: String) {
         var (device, inode): (UInt64, UInt64) = (0, 0)
         guard penstock_file_number(path, &device, &inode) == 0 else { return nil }

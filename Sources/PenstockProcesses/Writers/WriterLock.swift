@@ -54,9 +54,8 @@ package final class WriterLock: Sendable {
     /// Whether the lock's file is still the one at its place. Where somebody has removed or replaced it, or the folder that it lies in, the
     /// next process makes another, and neither this lock nor those of this process's workers are seen there.
     package var isInPlace: Bool {
-        var status = stat()
-        guard stat(path, &status) == 0 else { return !SystemErrors.isNothingThere }
-        return FileNumber(status) == number
+        guard let found = FileNumber(at: path) else { return !SystemErrors.isNothingThere }
+        return found == number
     }
 
     /// Takes the lock, if no other store has it.

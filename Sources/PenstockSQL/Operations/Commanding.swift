@@ -133,7 +133,7 @@ enum Commanding {
         var areStale = moves.contains { $0.0.account.policy.groups != nil || $0.0.marks.contains(.group) }
         let bytesBefore = transaction.bytesLeft
         for (index, (entry, outcome)) in moves.enumerated() {
-            if mayStop, index > 0, transaction.isUsedUp(since: bytesBefore) || transaction.timeUsed > 1 { return index }
+            if mayStop, index > 0, transaction.isUsedUp(since: bytesBefore) || transaction.isOverdue { return index }
             // The worker learns at once that it has lost the message.
             if entry.state == .leased { transaction.ringAll(entry.account.name) }
             if !areStale {

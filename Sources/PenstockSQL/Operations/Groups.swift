@@ -146,7 +146,7 @@ enum Groups {
     static func permitNext(of group: Group, _ left: inout Int, in transaction: Transaction) throws {
         let bytesBefore = transaction.bytesLeft
         while left > 0, try permitNext(of: group, in: transaction) {
-            left = transaction.isUsedUp(since: bytesBefore) || transaction.timeUsed > 1 ? 0 : left - 1
+            left = transaction.isUsedUp(since: bytesBefore) || transaction.isOverdue ? 0 : left - 1
         }
     }
 
@@ -180,7 +180,7 @@ enum Groups {
         _ sequences: [Int64], _ group: Group, _ left: inout Int, mayStop: Bool, in transaction: Transaction
     ) throws {
         for (index, sequence) in sequences.enumerated() {
-            if mayStop, index > 0, transaction.timeUsed > 1 {
+            if mayStop, index > 0, transaction.isOverdue {
                 left = 0
                 return
             }
@@ -207,7 +207,7 @@ enum Groups {
     static func settle(_ account: QueueAccount, in transaction: Transaction) throws -> Bool {
         var left = Limits.regroupCountMax
         while let key = try transaction.connection.first(firstNoted, .integer(account.id), read: { $0.text(0) ?? "" }) {
-            if left <= 0 || left < Limits.regroupCountMax && transaction.timeUsed > 1 { return false }
+            if left <= 0 || left < Limits.regroupCountMax && transaction.isOverdue { return false }
             left -= 1
             guard try settle(Group(account: account, key: key), &left, in: transaction) else { return false }
             try transaction.connection.run(deleteNoted, .integer(account.id), .text(key))

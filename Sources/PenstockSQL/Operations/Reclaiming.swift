@@ -48,7 +48,7 @@ package enum Reclaiming {
         func putBack(_ query: Query, _ arguments: [Int64], _ how: AttemptOutcome) throws -> Int {
             let sequences = try lost(query, arguments, limit: left, connection)
             for (index, sequence) in sequences.enumerated() {
-                if index > 0, transaction.timeUsed > 1 {
+                if index > 0, transaction.isOverdue {
                     left = 0
                     return index
                 }

@@ -153,11 +153,14 @@ package final class Transaction {
     /// How long a step in a database of a server goes on, in microseconds.
     private static let stepTimeMax = 250_000.0
 
-    /// How much of a step's time is over; from 1 on a call that takes up in another transaction what is left ends its step. All others wait
-    /// for this one, and a server is asked several times for a message. A file is not: there a step is short, however slow the machine.
+    /// How much of a step's time is over: 1 is all of it. In a file none ever is: there a step is short, however slow the machine.
     var timeUsed: Double {
         connection.isServer ? Double(time.boot.microseconds - boot.microseconds) / Self.stepTimeMax : 0
     }
+
+    /// Whether a call that takes up in another transaction what is left should end its step: all others wait for this one, and a server is
+    /// asked several times for a message.
+    var isOverdue: Bool { timeUsed > 1 }
 
     /// Runs `action` once this is committed, and not otherwise.
     package func onCommit(_ action: @escaping () -> Void) {
