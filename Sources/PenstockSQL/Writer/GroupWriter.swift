@@ -66,11 +66,11 @@ package final class GroupWriter: Sendable {
         durability: Durability? = nil,
         weight: Int = 1,
         duringMove: Departure.Allowance = .nothing,
-        check: PendingJob<T>.Check? = nil,
-        posted: PendingJob<T>.Posted? = nil,
-        unflushed: PendingJob<T>.Unflushed? = nil,
+        check: PendingJob.Check<T>? = nil,
+        posted: PendingJob.Posted<T>? = nil,
+        unflushed: PendingJob.Unflushed<T>? = nil,
         flushed: (any MessageStore).Flushed? = nil,
-        prefetch: PendingJob<T>.Prefetch? = nil,
+        prefetch: PendingJob.Prefetch? = nil,
         _ body: @escaping @Sendable (Transaction) throws -> T
     ) async throws -> T {
         if let refusal {

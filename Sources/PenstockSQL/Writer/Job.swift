@@ -33,70 +33,90 @@ package protocol Job: AnyObject, Sendable {
 }
 
 /// A job that answers a waiting task.
-package final class PendingJob<Answer: Sendable>: Job {
-    package typealias Check = @Sendable (Connection, Timestamp) throws -> Answer?
+///
+/// Only what makes one knows the type of the answer: the writer's thread asks each job ten times, and would look the type up each time.
+package final class PendingJob: Job {
+    package typealias Check<Answer> = @Sendable (Connection, Timestamp) throws -> Answer?
     package typealias Prefetch = @Sendable (Connection, PolicyCache) throws -> Void
     /// The same call for another process to carry out, and what its receipts are to the caller.
-    package typealias Posted = (call: PostedCall, answer: @Sendable ([Receipt]) -> Answer)
-    package typealias Unflushed = @Sendable (Answer, any Error) -> Answer
+    package typealias Posted<Answer> = (call: PostedCall, answer: @Sendable ([Receipt]) -> Answer)
+    package typealias Unflushed<Answer> = @Sendable (Answer, any Error) -> Answer
+    /// Gives the caller an answer that was found, or says why it came to nothing.
+    private typealias Reply = @Sendable (_ error: (any Error)?) -> Void
+
+    private enum Outcome {
+        case open, refused(PenstockError)
+        case done(Reply)
+        /// The caller has its answer, and only the flush is still to be told.
+        case answered
+    }
 
     package let durability: Durability?
     package let weight: Int
     package let deadline: ContinuousClock.Instant
+    package let postedCall: PostedCall?
     private let duringMove: Departure.Allowance
-    private let posted: Posted?
-    private let readOnlyCheck: Check?
+    private let readOnlyCheck: (@Sendable (Connection, Timestamp) throws -> Reply?)?
     private let prefetch: Prefetch?
-    private let unflushed: Unflushed?
     private let flushed: (any MessageStore).Flushed?
-    private let body: @Sendable (Transaction) throws -> Answer
-    private let continuation: CheckedContinuation<Answer, any Error>
-    private let answer = Mutex<Result<Answer, PenstockError>?>(nil)
-    /// Whether the caller has its answer, and only the flush is still to be told.
-    private let isAnswered = Mutex(false)
+    private let body: @Sendable (Transaction) throws -> Reply
+    private let replyToReceipts: (@Sendable ([Receipt]) -> Reply)?
+    private let fail: @Sendable (any Error) -> Void
+    private let outcome = Mutex(Outcome.open)
 
-    package init(
+    package init<Answer: Sendable>(
         durability: Durability? = nil,
         weight: Int = 1,
         duringMove: Departure.Allowance = .nothing,
-        check: Check?,
+        check: Check<Answer>?,
         deadline: ContinuousClock.Instant,
-        posted: Posted? = nil,
-        unflushed: Unflushed? = nil,
+        posted: Posted<Answer>? = nil,
+        unflushed: Unflushed<Answer>? = nil,
         flushed: (any MessageStore).Flushed? = nil,
         prefetch: Prefetch? = nil,
         body: @escaping @Sendable (Transaction) throws -> Answer,
         continuation: CheckedContinuation<Answer, any Error>
     ) {
+        let reply: @Sendable (Answer) -> Reply = { answer in
+            { error in
+                guard let error else { return continuation.resume(returning: answer) }
+                if let unflushed, (error as? PenstockError)?.code == .outcomeUnknown {
+                    continuation.resume(returning: unflushed(answer, error))
+                } else {
+                    continuation.resume(throwing: error)
+                }
+            }
+        }
         self.durability = durability
         self.weight = weight
         self.duringMove = duringMove
-        readOnlyCheck = check
         self.prefetch = prefetch
-        self.unflushed = unflushed
         self.flushed = flushed
         self.deadline = deadline
-        self.posted = posted
-        self.body = body
-        self.continuation = continuation
+        self.body = { try reply(body($0)) }
+        fail = { continuation.resume(throwing: $0) }
+        if let check { readOnlyCheck = { try check($0, $1).map(reply) } } else { readOnlyCheck = nil }
+        postedCall = posted?.call
+        if let posted { replyToReceipts = { reply(posted.answer($0)) } } else { replyToReceipts = nil }
     }
 
     package var canCheck: Bool { readOnlyCheck != nil }
 
-    package var postedCall: PostedCall? { posted?.call }
-
     package var awaitsFlush: Bool {
-        guard durability == .powerLoss, case .success = answer.withLock({ $0 }) else { return false }
-        return true
+        guard durability == .powerLoss else { return false }
+        return switch outcome.withLock({ $0 }) {
+        case .done, .answered: true
+        case .open, .refused: false
+        }
     }
 
     package func check(_ connection: Connection, now: Timestamp) throws -> Bool {
         do {
-            guard let answer = try readOnlyCheck?(connection, now) else { return false }
-            continuation.resume(returning: answer)
+            guard let reply = try readOnlyCheck?(connection, now) else { return false }
+            reply(nil)
             flushed?(nil)
         } catch let error as PenstockError {
-            continuation.resume(throwing: error)
+            fail(error)
         }
         return true
     }
@@ -108,39 +128,35 @@ package final class PendingJob<Answer: Sendable>: Job {
     package func perform(in transaction: Transaction) throws {
         do {
             try transaction.departure?.refuse(unless: duringMove)
-            let value = try body(transaction)
-            answer.withLock { $0 = .success(value) }
+            let reply = try body(transaction)
+            outcome.withLock { $0 = .done(reply) }
         } catch let error as PenstockError where error.isRefusal {
-            answer.withLock { $0 = .failure(error) }
+            outcome.withLock { $0 = .refused(error) }
         }
     }
 
     package func accept(_ receipts: [Receipt]) {
-        if let posted { answer.withLock { $0 = .success(posted.answer(receipts)) } }
+        if let replyToReceipts { outcome.withLock { $0 = .done(replyToReceipts(receipts)) } }
     }
 
     package func answerUnflushed() -> Bool {
-        guard flushed != nil, case .success(let value)? = answer.withLock({ $0 }) else { return false }
-        isAnswered.withLock { $0 = true }
-        continuation.resume(returning: value)
+        guard flushed != nil, case .done(let reply) = outcome.withLock({ $0 }) else { return false }
+        outcome.withLock { $0 = .answered }
+        reply(nil)
         return true
     }
 
     package func finish(_ error: (any Error)?) {
-        let answer = answer.withLock { $0 }
-        if isAnswered.withLock({ $0 }) {
+        switch outcome.withLock({ $0 }) {
+        case .answered:
             flushed?(error)
-        } else if let error {
-            if let unflushed, case .success(let value) = answer, (error as? PenstockError)?.code == .outcomeUnknown {
-                continuation.resume(returning: unflushed(value, error))
-            } else {
-                continuation.resume(throwing: error)
-            }
-        } else if let answer {
-            continuation.resume(with: answer.mapError { $0 as any Error })
-            if case .success = answer { flushed?(nil) }
-        } else {
-            continuation.resume(throwing: PenstockError(.storage, "The transaction ended without an answer."))
+        case .done(let reply):
+            reply(error)
+            if error == nil { flushed?(nil) }
+        case .refused(let refusal):
+            fail(error ?? refusal)
+        case .open:
+            fail(error ?? PenstockError(.storage, "The transaction ended without an answer."))
         }
     }
 }
