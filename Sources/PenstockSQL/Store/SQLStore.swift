@@ -17,7 +17,7 @@ extension SQLStore {
 }
 
 /// What an engine gives the operations of a store.
-public struct SQLStoreCore: Sendable {
+public final class SQLStoreCore: Sendable {
     package let writer: GroupWriter
     package let worker: WorkerIdentity
     package let locks: any WorkerLocks
