@@ -15,7 +15,10 @@ public protocol StoreName: Hashable, Comparable, Sendable, Codable, CustomString
 
 extension StoreName {
     /// Whether both have the same bytes.
-    public static func == (left: Self, right: Self) -> Bool { left.text.utf8.elementsEqual(right.text.utf8) }
+    public static func == (left: Self, right: Self) -> Bool {
+        var (left, right) = (left.text, right.text)
+        return left.withUTF8 { left in right.withUTF8 { left.elementsEqual($0) } }
+    }
 
     /// Hashes the bytes.
     public func hash(into hasher: inout Hasher) {
