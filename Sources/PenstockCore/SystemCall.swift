@@ -13,6 +13,7 @@ package enum SystemCall {
     /// The program that has this library in it may handle a signal so that it ends the call in which it meets a thread (without
     /// `SA_RESTART`). That is no fault of the file, so each call that opens, makes, reads, writes or flushes one is made through this, and
     /// each that asks for a child.
+    @inlinable
     @discardableResult
     package static func uninterrupted<Number: SignedInteger>(_ call: () -> Number) -> Number {
         while true {
