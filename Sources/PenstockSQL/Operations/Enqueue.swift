@@ -204,19 +204,17 @@ extension Enqueue {
     ///   message of it or of another call of its group, or to refuse.
     /// - Parameter groups: calls of which either all can be carried out here or none.
     static func performTogether(_ groups: [[Call]], in transaction: Transaction) throws -> [[[Receipt]]?] {
-        var queues: [QueueName: [NewMessage]] = [:]
-        for call in groups.joined() { queues[call.queue, default: []] += call.messages }
+        let all = messagesByQueue(groups)
         var ready: Set<QueueName> = []
-        for (queue, messages) in queues where messages.count > 1 {
+        for (queue, messages) in all where messages.count > 1 {
             if try areAcceptedAtOnce(messages, queue, in: transaction) { ready.insert(queue) }
         }
         if ready.isEmpty { return groups.map { _ in nil } }
         let isTogether = groups.map { $0.allSatisfy { ready.contains($0.queue) } }
+        let together =
+            isTogether.contains(false) ? messagesByQueue(zip(groups, isTogether).filter(\.1).map(\.0)) : all
         var accepted: [QueueName: ArraySlice<Receipt>] = [:]
-        for queue in ready {
-            let messages = zip(groups, isTogether).filter(\.1).flatMap { $0.0.filter { $0.queue == queue } }
-                .flatMap(\.messages)
-            if messages.isEmpty { continue }
+        for (queue, messages) in together {
             accepted[queue] = try perform(messages, to: queue, durability: .processCrash, in: transaction)[...]
         }
         return zip(groups, isTogether).map { group, isTogether in
@@ -227,6 +225,12 @@ extension Enqueue {
                 return own.map { Receipt(sequence: $0.sequence, state: $0.state, durability: call.durability) }
             }
         }
+    }
+
+    private static func messagesByQueue(_ calls: [[Call]]) -> [QueueName: [NewMessage]] {
+        var queues: [QueueName: [NewMessage]] = [:]
+        for call in calls.joined() { queues[call.queue, default: []] += call.messages }
+        return queues
     }
 
     /// Whether all of `messages` are accepted as they come, whatever there is of other messages, and come in line at once.
