@@ -10,6 +10,7 @@ enum JournalRules {
         "a step moves the end of the lease when it is asked to": extends,
         "steps are kept in their order, over attempts, and go with the message": kept,
         "a message that is suspended comes back, uncounted": suspended,
+        "a handler has stopped to wait only with a message that it has begun with": putOff,
         "an event wakes the message that waits for it": event,
         "an event that came before is not waited for": eventBefore,
         "an event of a workflow wakes all that wait for it": workflowEvent,
@@ -98,6 +99,30 @@ enum JournalRules {
         #expect(again.attempt == 1)
         #expect(try await store.give(.suspend(until: bench.time.now), for: again) == .settled(.ready))
         #expect(try await store.drainDone() == ["x"])
+    }
+
+    /// A worker that does not know its kind has not begun with it: what went before is why it is scheduled, if anything.
+    static func putOff(_ bench: Bench) async throws {
+        let store = try await bench.open(.steady())
+        func delay() async throws -> WaitReason.Delay? {
+            let message = try await store.takeOne()
+            try await RateRules.passOn(message, bench, store)
+            guard case .due(_, let delay)? = try await store.waitReason(of: message.sequence).causes.first else {
+                return nil
+            }
+            return delay
+        }
+        try await store.put("a")
+        #expect(try await delay() == .asEnqueued)
+        try await store.put("b")
+        try await store.work(.retry(error: "no"))
+        bench.time.advance(by: .seconds(1))
+        #expect(try await delay() == .retry)
+        let begun = try await store.putAndTake("c")
+        _ = try await store.record(.named("charge"), result: [], on: begun.lease, extendingBy: nil)
+        _ = try await store.give(.suspend(until: bench.time.now + .seconds(1)), for: begun)
+        bench.time.advance(by: .seconds(1))
+        #expect(try await delay() == .suspended)
     }
 
     static func event(_ bench: Bench) async throws {

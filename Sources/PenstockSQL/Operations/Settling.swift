@@ -69,7 +69,9 @@ package enum Settling {
             outcome = try Line.outcome(of: .settled(settlement.verdict), on: entry, in: transaction)
         }
         guard let outcome else { return .leaseLost }
-        if case .suspend = settlement.verdict, outcome.state == .scheduled { entry.marks.insert(.suspended) }
+        if case .suspend = settlement.verdict, !settlement.isUnbegun, outcome.state == .scheduled {
+            entry.marks.insert(.suspended)
+        }
         if let result = settlement.result { try Journals.keep(result, of: entry.sequence, transaction.connection) }
         let state = try Line.move(entry, to: outcome, in: transaction)
         if let lease = entry.lease, settlement.givesStartBack {

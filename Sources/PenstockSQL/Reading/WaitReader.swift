@@ -66,7 +66,7 @@ struct WaitReader {
         if try connection.has(hasAttempt, .integer(sequence), .integer(Int64(record.attempt))) {
             return [.due(due, .retry)]
         }
-        // A row of an earlier release has no mark.
+        // Another worker than the one that has stopped to wait may have put it off since, and a row of an earlier release has no mark.
         return [.due(due, try Journals.hasSteps(sequence, connection) ? .suspended : .asEnqueued)]
     }
 

@@ -55,7 +55,7 @@ extension MemoryState {
             hold(sequence, for: delay, at: moment)
         }
         if outcome.state == .scheduled, case .suspend = verdict {
-            messages[sequence]?.isSuspended = true
+            messages[sequence]?.isSuspended = !settlement.isUnbegun
             messages[sequence]?.awaited = awaited
         }
         return .settled(outcome.state)

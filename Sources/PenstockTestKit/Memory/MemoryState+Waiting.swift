@@ -28,8 +28,10 @@ extension MemoryState {
 
     private func scheduled(_ message: MemoryMessage) -> [WaitReason.Cause] {
         guard let due = message.due else { return [] }
-        if message.isSuspended { return (message.awaited.map { [.event($0)] } ?? []) + [.due(due, .suspended)] }
-        return [.due(due, message.attempts.last?.attempt == message.attempt ? .retry : .asEnqueued)]
+        if let awaited = message.awaited { return [.event(awaited), .due(due, .suspended)] }
+        if message.isSuspended { return [.due(due, .suspended)] }
+        if message.attempts.last?.attempt == message.attempt { return [.due(due, .retry)] }
+        return [.due(due, message.steps.isEmpty ? .asEnqueued : .suspended)]
     }
 
     private func pending(_ message: MemoryMessage, at moment: Moment) -> [WaitReason.Cause] {
