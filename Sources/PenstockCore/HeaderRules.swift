@@ -1,7 +1,16 @@
 /// What headers may look like. The rules are such that each becomes one environment variable of a command.
 package enum HeaderRules {
-    /// Throws ``PenstockError`` with code `invalidInput` when a header breaks a rule.
+    /// Throws ``PenstockError`` with code `invalidInput` when a header breaks a rule; of several it tells the first by name.
     package static func validate(_ headers: [String: String]) throws(PenstockError) {
+        do throws(PenstockError) {
+            try check(headers)
+        } catch {
+            // The order of a dictionary is by chance, and only what is refused has to be sorted.
+            try check(headers.sorted { $0.key < $1.key })
+        }
+    }
+
+    private static func check(_ headers: some Collection<(key: String, value: String)>) throws(PenstockError) {
         try require(headers.count <= Limits.headerCountMax, "A message has at most \(Limits.headerCountMax) headers.")
         var bytes = 0
         var variables: Set<String> = []

@@ -25,6 +25,17 @@ import Testing
         #expect(refusal(of: ["n": "a\0b"]) == .invalidInput)
     }
 
+    /// The order of a dictionary is by chance, and an answer is not.
+    @Test func ofSeveralWrongOnesTheFirstByNameIsTold() {
+        let names = (10...30).map { "h\($0)" }
+        let wrong = Dictionary(uniqueKeysWithValues: names.map { ($0, "\0") })
+        let error = #expect(throws: PenstockError.self) { try HeaderRules.validate(wrong) }
+        #expect(error?.message == "The value of the header 'h10' holds a zero byte.")
+        let twins = Dictionary(uniqueKeysWithValues: (names + names.map { $0.uppercased() }).map { ($0, "") })
+        let told = #expect(throws: PenstockError.self) { try HeaderRules.validate(twins) }
+        #expect(told?.message == "Two headers are called 'h10' but for case and punctuation; rename one.")
+    }
+
     @Test func count() {
         #expect(refusal(of: headers(Limits.headerCountMax)) == nil)
         #expect(refusal(of: headers(Limits.headerCountMax + 1)) == .invalidInput)
