@@ -63,6 +63,8 @@ import Testing
         ["OTEL_EXPORTER_OTLP_ENDPOINT": "https://c"], ["OTEL_EXPORTER_OTLP_ENDPOINT": "c:4318"],
         ["OTEL_EXPORTER_OTLP_ENDPOINT": "http://"], ["OTEL_EXPORTER_OTLP_ENDPOINT": "http://c:0"],
         ["OTEL_EXPORTER_OTLP_ENDPOINT": "http://c:x"], ["OTEL_EXPORTER_OTLP_ENDPOINT": "http://a b"],
+        ["OTEL_EXPORTER_OTLP_ENDPOINT": "http://[::1"], ["OTEL_EXPORTER_OTLP_ENDPOINT": "http://[::1:4318"],
+        ["OTEL_EXPORTER_OTLP_ENDPOINT": "http://::1"], ["OTEL_EXPORTER_OTLP_ENDPOINT": "http://["],
         ["OTEL_EXPORTER_OTLP_ENDPOINT": "http://u:p@c"], ["OTEL_EXPORTER_OTLP_ENDPOINT": "http://c\r\nX: y"],
         ["OTEL_EXPORTER_OTLP_ENDPOINT": "http://c", "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"],
         ["OTEL_EXPORTER_OTLP_ENDPOINT": "http://c", "OTEL_EXPORTER_OTLP_HEADERS": "a"],

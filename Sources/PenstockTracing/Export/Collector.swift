@@ -36,7 +36,7 @@ struct Collector: Hashable, Sendable, CustomStringConvertible {
         let authority = rest.prefix { $0 != "/" }
         path = rest.count == authority.count ? "/" : String(rest.dropFirst(authority.count))
         let (name, number) = Self.parts(of: authority)
-        guard !name.isEmpty, !name.contains("@"), let port = number.map({ Int($0) }) ?? 4318,
+        guard !name.isEmpty, !name.contains(where: "@[]".contains), let port = number.map({ Int($0) }) ?? 4318,
             (1...65_535).contains(port)
         else { throw refusal }
         host = String(name)
@@ -49,7 +49,7 @@ struct Collector: Hashable, Sendable, CustomStringConvertible {
             let rest = authority[authority.index(after: end)...]
             return (authority[..<end].dropFirst(), rest.isEmpty ? nil : rest.hasPrefix(":") ? rest.dropFirst() : rest)
         }
-        guard let colon = authority.lastIndex(of: ":") else { return (authority, nil) }
+        guard let colon = authority.firstIndex(of: ":") else { return (authority, nil) }
         return (authority[..<colon], authority[authority.index(after: colon)...])
     }
 
