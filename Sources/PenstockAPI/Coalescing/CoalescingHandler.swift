@@ -149,7 +149,7 @@ package final class CoalescingHandler: ChannelDuplexHandler, RemovableChannelHan
 
     /// Headers by which a connection or a body is handled in its own way, and the one of another protocol's requests to any path.
     private static let oddFields: [HTTPField.Name] = [
-        .connection, .expect, .transferEncoding, .upgrade, HTTPField.Name(known: "X-Amz-Target"),
+        .connection, .expect, .transferEncoding, .upgrade, .amazonTarget,
     ]
 
     // MARK: What goes

@@ -9,4 +9,6 @@ extension HTTPField.Name {
 
     /// Whether proxies keep a response until it is whole: one that goes on they would keep for ever.
     package static let proxyBuffering = HTTPField.Name(known: "X-Accel-Buffering")
+    /// Which action a request asks for that is one of Amazon's, to whatever path.
+    package static let amazonTarget = HTTPField.Name(known: "X-Amz-Target")
 }

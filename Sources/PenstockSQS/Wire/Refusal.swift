@@ -100,6 +100,5 @@ extension Response {
 
 extension HTTPField.Name {
     static let queryError = HTTPField.Name(known: "x-amzn-query-error")
-    static let amazonTarget = HTTPField.Name(known: "X-Amz-Target")
     static let amazonDate = HTTPField.Name(known: "X-Amz-Date")
 }
