@@ -1,3 +1,6 @@
+import Dispatch
+import PenstockCore
+
 #if canImport(Glibc)
     import Glibc
 #elseif canImport(Musl)
@@ -8,13 +11,16 @@
 
 /// Whoever has started this process and waits until it can do its work: systemd, for a unit of `Type=notify` (sd_notify(3)).
 enum Supervisor {
-    /// Tells that requests are taken. Where nobody waits for it, nothing happens.
-    static func tellReady() {
-        guard let path = getenv("NOTIFY_SOCKET") else { return }
-        tell("READY=1", at: String(cString: path))
+    /// Tells that requests are taken. Where nobody waits for it, nothing happens. One that reads nothing for now hears of it later,
+    /// and the server works all the same.
+    static func tellReady(at path: String? = getenv("NOTIFY_SOCKET").map { String(cString: $0) }) {
+        guard let path else { return }
+        DispatchQueue(label: "penstock.supervisor").async { tell("READY=1", at: path) }
     }
 
-    /// Whether `state` was sent, as one datagram. What cannot be sent is let go: the supervisor's time runs out then, and it says so.
+    /// Blocks while the supervisor has as many datagrams to read as it may have.
+    ///
+    /// - Returns: whether `state` was sent, as one datagram. What cannot be sent is let go: the supervisor's time runs out then, and it says so.
     @discardableResult static func tell(_ state: String, at path: String) -> Bool {
         var address = sockaddr_un()
         address.sun_family = sa_family_t(AF_UNIX)
@@ -29,8 +35,10 @@ enum Supervisor {
         defer { close(descriptor) }
         let count = withUnsafePointer(to: &address) { pointer in
             pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { pointer in
-                Array(state.utf8).withUnsafeBytes {
-                    sendto(descriptor, $0.baseAddress, $0.count, 0, pointer, socklen_t(length))
+                Array(state.utf8).withUnsafeBytes { bytes in
+                    SystemCall.uninterrupted {
+                        sendto(descriptor, bytes.baseAddress, bytes.count, 0, pointer, socklen_t(length))
+                    }
                 }
             }
         }

@@ -2,14 +2,18 @@ import Foundation
 import PenstockProcesses
 import PenstockTestKit
 import Subprocess
+import Synchronization
 import SystemPackage
 import Testing
 
 @testable import PenstockServer
 
 @Suite(.timeLimit(.minutes(5))) struct SupervisorTests {
-    /// A socket at `path`, as a supervisor has it.
-    private func socket(at path: String) throws -> Int32 {
+    /// A socket at `path`, as a supervisor has it, or another one that is given to `attach` with its address.
+    private func socket(
+        at path: String,
+        _ attach: (Int32, UnsafePointer<sockaddr>, socklen_t) -> Int32 = { bind($0, $1, $2) }
+    ) throws -> Int32 {
         #if canImport(Glibc)
             let descriptor = Glibc.socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue), 0)
         #else
@@ -22,7 +26,7 @@ import Testing
         withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: bytes) }
         let length = socklen_t(MemoryLayout<sa_family_t>.size + bytes.count)
         let result = withUnsafePointer(to: &address) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { bind(descriptor, $0, length) }
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { attach(descriptor, $0, length) }
         }
         try #require(result == 0)
         return descriptor
@@ -46,6 +50,28 @@ import Testing
             Supervisor.tell("READY=1", at: path)
             #expect(received(descriptor) == "READY=1")
         }
+    }
+
+    /// It has the words of many others to read.
+    @Test func oneThatReadsNothingForNowHoldsUpNoServer() async throws {
+        let room = TemporaryFolder()
+        let path = room.file("notify")
+        let supervisor = try socket(at: path)
+        defer { close(supervisor) }
+        let other = try socket(at: path) { connect($0, $1, $2) }
+        defer { close(other) }
+        #expect(fcntl(other, F_SETFL, O_NONBLOCK) == 0)
+        while write(other, [0], 1) == 1 {}
+        #expect(errno == EAGAIN)
+        let goesOn = Mutex(false)
+        try SystemThread.start("test") {
+            Supervisor.tellReady(at: path)
+            goesOn.withLock { $0 = true }
+        }
+        try await eventually { goesOn.withLock { $0 } }
+        var said = received(supervisor)
+        while said == "\0" { said = received(supervisor) }
+        #expect(said == "READY=1")
     }
 
     /// A collector of logs has stalled: what it was sent before fills the pipe.
