@@ -55,6 +55,8 @@ public final class SQLiteStore: SQLStore {
 
     /// What the operations need of the file.
     public let core: SQLStoreCore
+    /// The names of the steps of the schema that were applied as it was opened.
+    package let appliedSteps: [String]
     let access: DatabaseAccess
     let folder: SharedFolder
     private let listener: ChangeListener
@@ -94,12 +96,13 @@ public final class SQLiteStore: SQLStore {
     }
 
     private init(_ pool: DatabasePool, path: String, ownsPool: Bool, _ options: Options) throws {
-        _ = try pool.writeWithoutTransaction { database in
+        appliedSteps = try pool.writeWithoutTransaction { database in
             let migrator = SchemaMigrator(path: path)
             if options.migration == .refuse { try migrator.refuseOlder(database) }
-            try migrator.migrate(database, busyMax: options.busyMax)
+            let steps = try migrator.migrate(database, busyMax: options.busyMax)
             // A step of the schema may be larger than memory; the store's own transactions are not.
             if ownsPool { try OpenFile.keepUnwrittenPages(database) }
+            return steps
         }
         folder = try SharedFolder(besideDatabaseAt: path)
         let identity = try FileIdentity(of: path)

@@ -105,6 +105,9 @@ public struct PenstockStore: Sendable {
     /// What messages are kept in.
     public var storage: any MessageStore { handle.storage }
 
+    /// The names of the steps of the schema that were applied as its file was opened.
+    package var appliedSteps: [String] { (storage as? SQLiteStore)?.appliedSteps ?? [] }
+
     /// The clocks that it goes by.
     package var time: any TimeSource { handle.time }
     package var durability: Durability { handle.durability }

@@ -23,23 +23,15 @@ struct MigrateCommand: AsyncParsableCommand {
 
     @MainActor func run() async throws {
         let file = try fileOptions.fileOrDatabase(for: "migrate")
-        if file.kind == .database { return try await migrateDatabase(file) }
-        let isNew = !file.exists
-        try await file.use(mayCreate: true) { _ in }
-        try Output().answer(
-            "\(Escape.text(file.path)) \(isNew ? "was made" : "is up to date").",
-            .object(["path": .string(file.path), "created": .bool(isNew)]), isJSON: outputOptions.isJSON)
-    }
-
-    @MainActor private func migrateDatabase(_ database: StoreFile) async throws {
-        let isNew = try await database.lacksTables()
-        let steps = try await database.migrate()
+        let isNew = file.kind == .database ? try await file.lacksTables() : !file.exists
+        let steps =
+            file.kind == .database ? try await file.migrate() : try await file.use(mayCreate: true) { $0.appliedSteps }
         let done = isNew ? "was made" : "is up to date"
         let count = steps.isEmpty ? "" : ", by \(CountText.format(steps.count, "step"))"
         try Output().answer(
-            "\(Escape.text(database.shown)) \(done)\(count).",
+            "\(Escape.text(file.shown)) \(done)\(count).",
             .object([
-                "path": .string(database.shown), "created": .bool(isNew), "steps": .array(steps.map { .string($0) }),
+                "path": .string(file.shown), "created": .bool(isNew), "steps": .array(steps.map { .string($0) }),
             ]), isJSON: outputOptions.isJSON, isChange: isNew || !steps.isEmpty)
     }
 }

@@ -1,3 +1,4 @@
+import Foundation
 import Testing
 
 @Suite(.timeLimit(.minutes(5)))
@@ -202,8 +203,15 @@ struct ByHandTests {
 
     @Test func aFileIsMadeAndBroughtUpToDate() async throws {
         let tool = try Tool.empty()
-        #expect(try await tool.succeed(["migrate"]).output == "\(tool.folder)/test.db was made.\n")
+        let count = try FileManager.default.contentsOfDirectory(atPath: Tool.schema.path).count
+        #expect(try await tool.succeed(["migrate"]).output == "\(tool.folder)/test.db was made, by \(count) steps.\n")
         #expect(try await tool.succeed(["migrate"]).output == "\(tool.folder)/test.db is up to date.\n")
         #expect(try await tool.succeed(["status", "--json"]).object()["queues"].count == 0)
+        let older = try Tool.empty()
+        #expect(try await older.sql(".read '\(Tool.schema.path)/0001_log.sql'") == "")
+        let migrated = try await older.succeed(["migrate", "--json"]).object()
+        #expect(migrated["created"].flag == false)
+        #expect(migrated["steps"].count == count - 1)
+        #expect(migrated["steps"][0].text == "line")
     }
 }

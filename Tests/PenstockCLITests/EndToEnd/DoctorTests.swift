@@ -164,10 +164,7 @@ struct DoctorTests {
         try await tool.fail(["doctor", "--repair"], with: 78, saying: "schema version 99")
         try await tool.fail(["doctor", "--dry-run"], with: 64, saying: "--dry-run is for --repair")
         let older = try Tool.empty()
-        let root = URL(filePath: #filePath)
-            .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-            .deletingLastPathComponent()
-        #expect(try await older.sql(".read '\(root.appending(path: "Migrations/SQL/0001_log.sql").path)'") == "")
+        #expect(try await older.sql(".read '\(Tool.schema.path)/0001_log.sql'") == "")
         try await older.fail(["doctor", "--repair"], with: 78, saying: "run `penstock migrate` to bring it up to date")
     }
 

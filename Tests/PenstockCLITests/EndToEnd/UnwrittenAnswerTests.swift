@@ -42,7 +42,7 @@ struct UnwrittenAnswerTests {
         (["queue", "pause", "q"], "Queue q paused. But that cannot be shown."),
         (["queue", "resume", "q"], "Queue q resumed. But that cannot be shown."),
         (["queue", "delete", "q", "--force"], "Queue q deleted. But that cannot be shown."),
-        (["migrate", "--db", "new.db"], "new.db was made. But that cannot be shown."),
+        (["migrate", "--db", "new.db"], "new.db was made, by "),
         (["restore", "backup.db", "--db", "new.db"], "new.db was made from backup.db; the next message is 1000000"),
     ])
     func whatWasDoneIsSaid(command: [String], words: String) async throws {

@@ -33,6 +33,11 @@ struct Tool: Sendable {
 
     var folder: String { room.path }
 
+    /// Where the steps of the schema lie, a file each.
+    static let schema = URL(filePath: #filePath)
+        .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+        .deletingLastPathComponent().appending(path: "Migrations/SQL")
+
     /// A tool whose file does not exist yet.
     static func empty() throws -> Tool {
         let room = TemporaryFolder()

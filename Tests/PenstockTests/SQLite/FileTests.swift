@@ -42,7 +42,9 @@ import Testing
             try await PenstockStore.open(path: path, options: .init(migration: .refuse))
         }
         #expect(refused?.code == .olderSchema)
-        try await PenstockStore.open(path: path).close()
+        let opened = try await PenstockStore.open(path: path)
+        #expect(opened.appliedSteps == Migration.all.suffix(1).map(\.name))
+        try await opened.close()
         try await PenstockStore.open(path: path, options: .init(migration: .refuse)).close()
     }
 
