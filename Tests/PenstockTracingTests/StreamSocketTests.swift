@@ -1,6 +1,7 @@
 import Dispatch
 import Foundation
 import PenstockProcesses
+import PenstockTestKit
 import Testing
 
 #if os(Linux)
@@ -45,6 +46,24 @@ import Testing
             isOver.signal()
             try await SystemThread.run(other)
             return try await value
+        }
+
+        /// As many wait to be accepted as may, and so the next one waits for that.
+        @Test func aSignalEndsNoConnecting() async throws {
+            let room = TemporaryFolder()
+            let place = StreamSocket.Place.path(room.file("socket"))
+            let listener = try StreamSocket.listening(at: place)
+            defer { listener.close() }
+            var waiting: [StreamSocket] = []
+            while let next = try? StreamSocket.connected(to: place, timeout: .milliseconds(1)) { waiting.append(next) }
+            defer { for socket in waiting { socket.close() } }
+            let last = try await interrupted {
+                try? StreamSocket.connected(to: place, timeout: .seconds(30))
+            } until: {
+                listener.accepted(timeout: .seconds(30))?.close()
+            }
+            #expect(last != nil)
+            last?.close()
         }
 
         @Test(arguments: [true, false]) func aSignalEndsNoReading(hasDeadline: Bool) async throws {

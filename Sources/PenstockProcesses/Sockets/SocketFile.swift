@@ -73,7 +73,7 @@ package struct SocketFile: Sendable {
         defer { socket.close() }
         socket.prepare(timeout: .seconds(1))
         let result = try StreamSocket.Place.path(path).with { address, length in
-            connect(socket.descriptor, address, length) == 0 ? 0 : errno
+            socket.connect(to: address, length) ? 0 : errno
         }
         return result == ECONNREFUSED || result == ENOENT
     }

@@ -28,7 +28,7 @@ extension StreamSocket {
             guard descriptor >= 0 else { throw SystemErrors.failure("No socket can be made", errno) }
             let made = StreamSocket(descriptor: descriptor)
             made.prepare(timeout: timeout)
-            if connect(descriptor, found.ai_addr, found.ai_addrlen) == 0 { return made }
+            if made.connect(to: found.ai_addr, found.ai_addrlen) { return made }
             code = errno
             made.close()
         }

@@ -43,7 +43,7 @@ package struct StreamSocket: Sendable {
     package static func connected(to place: Place, timeout: Duration) throws(PenstockError) -> StreamSocket {
         let socket = try made(for: place)
         socket.prepare(timeout: timeout)
-        guard try place.with({ connect(socket.descriptor, $0, $1) }) == 0 else {
+        guard try place.with({ socket.connect(to: $0, $1) }) else {
             throw socket.failure("Nobody can be reached at \(place)")
         }
         return socket
@@ -111,6 +111,13 @@ extension StreamSocket {
         let made = StreamSocket(descriptor: descriptor)
         made.keepFromChildren()
         return made
+    }
+
+    /// Connects. What a signal interrupts goes on, or has to be begun anew: made again the call waits for it, or finds it done.
+    ///
+    /// - Returns: whether it is connected; else `errno` says why not.
+    func connect(to address: UnsafePointer<sockaddr>?, _ length: socklen_t) -> Bool {
+        SystemCall.uninterrupted { Foundation.connect(descriptor, address, length) } == 0 || errno == EISCONN
     }
 
     /// Sees to it that neither a child nor a signal nor a silent other end is in the way.
