@@ -97,7 +97,8 @@ public struct Claim: Sendable {
     /// Whether groups or limits say how many messages may be leased: one that is claimed ahead of need keeps another worker from
     /// working.
     package var isLimited = false
-    /// The rows that were set aside on the way. A store at a server does not say so: the server tells of them.
+    /// The rows that were set aside on the way, and by what came before it in its transaction. A store at a server does not say so: the
+    /// server tells of them.
     package var setAside: [SetAsideRow] = []
 
     /// Makes a claim's answer.

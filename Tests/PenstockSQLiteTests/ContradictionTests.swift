@@ -95,6 +95,20 @@ import Testing
         try await store.close()
     }
 
+    /// A worker hands in what it has done with its next claim, and its log is where that is told.
+    @Test func whatAVerdictSetsAsideIsToldWithTheClaimThatCameWithIt() async throws {
+        let store = try await open(3)
+        let first = try #require(try await store.take().first)
+        try await ForeignProgram(path).run("INSERT INTO penstock_outcome VALUES (1, 1, 'done', NULL, 1, 1)")
+        let claim = StoreOperation.claim(ClaimRequest(queue: .jobs, limit: 1, lease: .seconds(30)))
+        let performed = try await store.perform([.settle([Settlement(first.lease, .done)]), claim, claim])
+        let told = performed.answers.compactMap { answer -> [Int64]? in
+            if case .claimed(let claim) = answer { claim.setAside.map(\.sequence.rawValue) } else { nil }
+        }
+        #expect(told == [[1], []])
+        try await store.close()
+    }
+
     /// A message that has ended, going by one table, and is leased or ready, going by another.
     @Test(arguments: [
         Verdict.done, .dead(error: "e"), .retry(error: "e"), .retry(error: "e", after: .seconds(9)), .release,

@@ -245,9 +245,8 @@ private struct Step: Sendable {
             return .settled(try Settling.perform(settlements, in: transaction))
         case .claim(let request):
             let limit = isLeft ? 0 : request.limit
-            let setAsideBefore = transaction.setAside.count
             var claim = try Claiming.perform(request, limit: limit, worker: worker, in: transaction)
-            claim.setAside = Array(transaction.setAside.dropFirst(setAsideBefore))
+            (claim.setAside, transaction.setAside) = (transaction.setAside, [])
             return .claimed(claim)
         }
     }

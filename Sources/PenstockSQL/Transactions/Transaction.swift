@@ -24,7 +24,7 @@ package final class Transaction {
     /// What a lease was left in whose verdict reached the store by another way than its worker; `nil`: there is no other way. The last
     /// question about a lease is its worker's own verdict.
     package var settledBefore: ((_ lease: Lease, _ isLast: Bool) throws -> SettleResult?)?
-    /// The rows that were set aside.
+    /// The rows that were set aside, and of which no claim tells yet.
     var setAside: [SetAsideRow] = []
     /// Queues that somebody may be waiting for, beside what their accounts say.
     private var rungApart: [QueueName: Ring] = [:]
