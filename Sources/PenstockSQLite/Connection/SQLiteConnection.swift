@@ -32,7 +32,7 @@ final class SQLiteConnection: Connection {
         guard let statement = try statement(query) as? SQLiteStatement else { return }
         // GRDB resets a statement before it runs it, and takes what failed the last time for a failure of this time.
         defer { statement.reset() }
-        try statement.execute()
+        try statement.prepared.execute()
     }
 
     /// Ends a transaction that has written. What it appends to the write-ahead log goes there in one call of the system.
@@ -53,13 +53,13 @@ extension DatabaseError: EngineError {
 /// A prepared statement, bound and stepped through SQLite's C functions.
 final class SQLiteStatement: PreparedStatement {
     // Held so that the pointer stays valid; GRDB finalises it with the object.
-    private let statement: Statement
+    fileprivate let prepared: Statement
     private let pointer: OpaquePointer
     /// The first binding that failed since the last reset: for want of memory, most likely. Nothing is run then.
     private var bindingFailure = SQLITE_OK
 
     init(_ statement: Statement) {
-        self.statement = statement
+        prepared = statement
         pointer = statement.sqliteStatement
         sqlite3_clear_bindings(pointer)
     }
@@ -107,7 +107,7 @@ final class SQLiteStatement: PreparedStatement {
         guard bindingFailure == SQLITE_OK else {
             throw DatabaseError(
                 resultCode: ResultCode(rawValue: bindingFailure), message: "a value could not be bound",
-                sql: statement.sql)
+                sql: prepared.sql)
         }
         switch sqlite3_step(pointer) {
         case SQLITE_ROW: return true
@@ -116,13 +116,8 @@ final class SQLiteStatement: PreparedStatement {
             let connection = sqlite3_db_handle(pointer)
             throw DatabaseError(
                 resultCode: ResultCode(rawValue: sqlite3_extended_errcode(connection)),
-                message: String(cString: sqlite3_errmsg(connection)), sql: statement.sql)
+                message: String(cString: sqlite3_errmsg(connection)), sql: prepared.sql)
         }
-    }
-
-    /// Runs the statement through GRDB rather than by ``step()``.
-    func execute() throws {
-        try statement.execute()
     }
 
     /// Makes the statement ready to be run again, with other values: binding NULL to most columns of a row, each by a call, would cost
@@ -161,7 +156,7 @@ final class SQLiteStatement: PreparedStatement {
         guard let start = sqlite3_column_blob(pointer, Int32(column)) else {
             let connection = sqlite3_db_handle(pointer)
             guard sqlite3_errcode(connection) != SQLITE_NOMEM else {
-                throw DatabaseError(resultCode: .SQLITE_NOMEM, sql: statement.sql)
+                throw DatabaseError(resultCode: .SQLITE_NOMEM, sql: prepared.sql)
             }
             return []
         }
