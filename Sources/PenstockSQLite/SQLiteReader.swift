@@ -78,9 +78,7 @@ package final class SQLiteReader: SQLReading {
 
     /// What the file is in the moment of a look.
     package var snapshots: Snapshots {
-        Snapshots(time: time, locks: FolderLocks(folder: SharedFolder(existingBesideDatabaseAt: path))) {
-            [self] body in try await read(body)
-        }
+        Snapshots(time: time, locks: FolderLocks(folder: SharedFolder(existingBesideDatabaseAt: path)), read: read)
     }
 
     /// Which store this is, as ``MessageStore/storeID()`` says.

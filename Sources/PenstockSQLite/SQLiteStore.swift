@@ -134,9 +134,9 @@ public final class SQLiteStore: SQLStore {
         core = SQLStoreCore(
             writer: writer, worker: WorkerIdentity(locks, name: options.workerName, time: time), locks: locks,
             suspension: suspension, time: time, random: random, wakeups: doorbell.wakeups, doorbell: doorbell,
-            afterStep: options.afterStep, requireStill: { try access.requireStill() },
+            afterStep: options.afterStep, requireStill: access.requireStill,
             requireFlushes: { if let refusal = flusher?.refusal { throw refusal } },
-            giveBack: { try FreePages.giveBack($0) }, read: { try await access.read($0) })
+            giveBack: FreePages.giveBack, read: access.read)
     }
 
     deinit {

@@ -144,7 +144,7 @@ public final class PostgresStore: SQLStore {
             // The server's clock goes on while nobody gets through to it, and leases end.
             suspension: MachineSuspension(asleep: { sessions.stalls.total }), time: time, random: random,
             wakeups: bell.wakeups, doorbell: host?.doorbell, afterStep: options.afterStep, requireStill: {},
-            read: { try await readers.read($0) })
+            read: readers.read(_:))
     }
 
     private static func readOnly(_ address: ServerAddress) -> PenstockError {

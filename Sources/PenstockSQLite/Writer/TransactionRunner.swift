@@ -25,7 +25,7 @@ final class TransactionRunner {
         }
         return WriterAccess.Engine(
             busyMax: access.busyMax, sharesTransactions: access.sharesTransactions,
-            timings: access.timings, requireStill: { [access] in try access.requireStill() }, readAnswer: read,
+            timings: access.timings, requireStill: access.requireStill, readAnswer: read,
             // The process that has the lock sees all that was carried out, and no other carries out anything.
             decideAnswer: read)
     }

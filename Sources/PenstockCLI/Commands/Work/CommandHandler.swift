@@ -100,7 +100,7 @@ struct CommandHandler: MessageHandler {
         do {
             return try await command.run(
                 payload: delivery.payload, variables: variables(of: delivery), in: guardians, stop: stop,
-                passError: { await ErrorOutput.raw($0) })
+                passError: ErrorOutput.raw)
         } catch is CancellationError {
             return nil
         }

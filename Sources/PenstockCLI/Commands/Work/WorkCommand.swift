@@ -228,7 +228,7 @@ struct WorkCommand: AsyncParsableCommand {
         let coprocess = Coprocess(
             command: command, framing: framed ? .frames : .lines,
             answerBytesMax: output.bytesMax ?? Limits.payloadBytesMax, variables: variables,
-            passError: { await ErrorOutput.raw($0) })
+            passError: ErrorOutput.raw)
         return CoprocessHandler(Coprocesses(coprocess: coprocess, count: concurrency), output: output)
     }
 
