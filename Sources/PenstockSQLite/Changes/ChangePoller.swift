@@ -53,7 +53,7 @@ final class ChangePoller: ChangePolling {
         sight.hasLostWork =
             isCascading
             || heldWork.isLost(
-                at: now, FolderSights(folder: folder), forTheDead: forTheDead,
+                at: now, FolderLocks(folder: folder), forTheDead: forTheDead,
                 sparesLiving: suspension?.isJustOver(at: now) == true)
         return sight
     }
