@@ -18,25 +18,27 @@ struct OldSnapshotTests {
         jobs = try QueueName("jobs")
     }
 
-    private func live(_ count: Int, _ store: PostgresStore) async throws {
+    private func live(_ count: Int, _ store: PostgresStore, group: String? = nil) async throws {
         for _ in 0..<count {
-            _ = try await store.enqueue([NewMessage(payload: [1])], to: jobs, durability: .processCrash)
+            _ = try await store.enqueue([NewMessage(payload: [1], group: group)], to: jobs, durability: .processCrash)
             let claim = try await store.claim(ClaimRequest(queue: jobs, limit: 1, lease: .seconds(30)))
             _ = try await store.settle(claim.messages.map { Settlement($0.lease, .done) })
         }
     }
 
-    @Test func isNotGoneThroughByWhoEnqueuesClaimsAndSettles() async throws {
+    @Test(arguments: [QueuePolicy(), QueuePolicy(isFair: true)])
+    func isNotGoneThroughByWhoEnqueuesClaimsAndSettles(_ policy: QueuePolicy) async throws {
+        let group = policy.isFair ? "group" : nil
         let store = try await PostgresStore.open(url: url)
-        try await store.configure(jobs, .create(QueuePolicy(), ifAbsent: true))
+        try await store.configure(jobs, .create(policy, ifAbsent: true))
         let holder = try Sessions.connect(to: address, busyMax: .seconds(60))
         try holder.run("SET idle_in_transaction_session_timeout = 0; BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1")
         let server = try Sessions.connect(to: address, busyMax: .seconds(60))
-        try await live(400, store)
+        try await live(400, store, group: group)
         try await store.close()
         let before = try await entriesRead(server, address)
         let heir = try await PostgresStore.open(url: url)
-        try await live(20, heir)
+        try await live(20, heir, group: group)
         try await heir.close()
         let read = try await entriesRead(server, address) - before
         // The first claim of a process looks at the whole line. If each went past all that is gone, it were more than ten times as much.

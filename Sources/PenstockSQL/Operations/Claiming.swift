@@ -190,11 +190,9 @@ enum Claiming {
                     deleteReady, .integer(account.id), .integer(Int64(message.priority)), .integer(last), .integer(turn)
                 )
             }
-            account.change.lineStart.claimed(
-                upTo: LinePlace(priority: Int64(message.priority), turn: turn, sequence: last))
-            if account.hasTurns {
-                try Turns.claimed(turn, account, priority: Int64(message.priority), connection)
-            }
+            let place = LinePlace(priority: Int64(message.priority), turn: turn, sequence: last)
+            account.change.lineStart.claimed(upTo: place)
+            if account.hasTurns { try Turns.claimed(upTo: place, account, connection) }
         }
         if !leasedAlready.isEmpty { messages.removeAll { leasedAlready.contains($0.lease.sequence.rawValue) } }
     }

@@ -22,11 +22,11 @@ enum Turns {
         let (known, bytes) = read ?? (0, 0)
         guard known == 0 || !isReleased(entry, outcome) else { return known }
         let lane = Lane(account: account, priority: entry.priority)
-        var turn = try lane.last(connection)
+        var turn = try lane.first(connection)
         if account.policy.isFair {
             let key = try key(of: entry, connection)
             var share = try lane.share(of: key, connection)
-            turn = share.take(again: outcome.attempt > outcome.forgiven, notBefore: try lane.current(connection))
+            turn = share.take(again: outcome.attempt > outcome.forgiven, notBefore: turn)
             try lane.write(share, of: key, connection)
         }
         if turn != known {
@@ -101,15 +101,15 @@ enum Turns {
         try lane.write(share, of: key, connection)
     }
 
-    /// Writes down that messages of a priority were claimed up to a turn. Groups that have had no more than the others are
+    /// Writes down that all messages of a priority were claimed up to a place. Groups that have had no more than the others are
     /// forgotten, and so is what any has had when nothing is left to be shared.
-    static func claimed(
-        _ turn: Int64, _ account: QueueAccount, priority: Int64, _ connection: Connection
-    ) throws {
-        let (id, level) = (Value.integer(account.id), Value.integer(priority))
-        let isAnyReady = try connection.has(anyReady, id, level)
+    static func claimed(upTo place: LinePlace, _ account: QueueAccount, _ connection: Connection) throws {
+        let (id, level) = (Value.integer(account.id), Value.integer(place.priority))
+        // Not from the first one on: a server may keep the versions of all that are gone (``LineStart``).
+        let isAnyReady = try connection.has(
+            anyReadyBehind, id, level, .integer(place.turn), .integer(place.sequence))
         let highest = isAnyReady ? nil : try connection.integer(readHighest, id, level)
-        let reached = max(turn, highest ?? turn).clamped(to: 1...Int64.max / 2)
+        let reached = max(place.turn, highest ?? place.turn).clamped(to: 1...Int64.max / 2)
         try connection.run(writeCurrent, id, level, .integer(reached))
         try connection.run(deletePassed, id, level, .integer(reached), .integer(Int64(Limits.batchCountMax)))
     }
@@ -192,7 +192,8 @@ enum Turns {
     private static let readLast = Query(
         "SELECT turn FROM penstock_ready WHERE queue_id = ?1 AND priority = ?2 ORDER BY turn DESC, sequence DESC LIMIT 1"
     )
-    private static let anyReady = Query("SELECT 1 FROM penstock_ready WHERE queue_id = ?1 AND priority = ?2 LIMIT 1")
+    private static let anyReadyBehind = Query(
+        "SELECT 1 FROM penstock_ready WHERE queue_id = ?1 AND priority = ?2 AND (turn, sequence) > (?3, ?4) LIMIT 1")
     private static let readShare = Query(
         """
         SELECT next_turn, again_turn FROM penstock_share WHERE queue_id = ?1 AND priority = ?2 AND group_key = ?3
