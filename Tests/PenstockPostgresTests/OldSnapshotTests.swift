@@ -26,7 +26,7 @@ struct OldSnapshotTests {
         }
     }
 
-    @Test(arguments: [QueuePolicy(), QueuePolicy(isFair: true)])
+    @Test(arguments: [QueuePolicy(), QueuePolicy(isFair: true), QueuePolicy(limit: 1)])
     func isNotGoneThroughByWhoEnqueuesClaimsAndSettles(_ policy: QueuePolicy) async throws {
         let group = policy.isFair ? "group" : nil
         let store = try await PostgresStore.open(url: url)

@@ -44,7 +44,7 @@ enum Claiming {
         let room = min(leaseRoom, rateRoom)
         // What waits for the end of a lease as well is rung for then.
         let waitsForTime = rateRoom < leaseRoom
-        if room == 0, try transaction.connection.has(LeaseLimits.anyReady, .integer(account.id)) {
+        if room == 0, try account.readyCount(transaction.connection) > 0 {
             let start = waitsForTime ? try Rates.opens(account, in: transaction) : nil
             return .withheld(until: earlier(start, expiring.next))
         }
@@ -103,7 +103,7 @@ enum Claiming {
             ? try GroupRates.nextOpening(account.id, transaction.boot, transaction.now, connection) : nil
         var claim = Claim(messages: messages, nextDue: earlier(due, opening))
         claim.isLimited = isLimited
-        if room < limit, messages.count == room, try connection.has(LeaseLimits.anyReady, .integer(account.id)) {
+        if room < limit, messages.count == room, try account.readyCount(connection) > 0 {
             claim.isWithheld = true
             // What comes into line meanwhile could not be claimed either.
             claim.nextDue = earlier(expiry, waitsForTime ? try Rates.opens(account, in: transaction) : nil)

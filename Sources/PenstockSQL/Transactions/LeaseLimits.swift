@@ -29,15 +29,12 @@ enum LeaseLimits {
     }
 
     /// The queues for which to ring as messages of this one are leased no more: those that have ready ones, which a limit may
-    /// have kept back.
+    /// have kept back. Depths say so: for what this transaction makes ready it rings anyway.
     static func queuesToRing(of account: QueueAccount, _ connection: Connection) throws -> [QueueName] {
-        var queues: [(id: Int64, name: QueueName)] = []
         if let name = account.policy.sharedLimit {
-            queues = try sharing(name, connection).map { ($0.id, $0.name) }
-        } else if account.policy.limit != nil {
-            queues = [(account.id, account.name)]
+            return try sharing(name, connection).filter { $0.ready != 0 }.map(\.name)
         }
-        return try queues.filter { try connection.has(anyReady, .integer($0.id)) }.map(\.name)
+        return try account.policy.limit != nil && account.readyCount(connection) > 0 ? [account.name] : []
     }
 
     private static func leased(_ queueID: Int64, _ connection: Connection) throws -> Int64 {
@@ -47,29 +44,36 @@ enum LeaseLimits {
 
     private static func sharing(
         _ name: LimitName, _ connection: Connection
-    ) throws -> [(id: Int64, name: QueueName, leased: Int64)] {
+    ) throws -> [(id: Int64, name: QueueName, leased: Int64, ready: Int64)] {
         let counts = 0...Int64(Int32.max)
         return try connection.all(readSharing, .text(name.text)) {
-            ($0.integer(0), QueueName(stored: $0.text(1) ?? ""), $0.integer(2).clamped(to: counts))
+            ($0.integer(0), QueueName(stored: $0.text(1) ?? ""), $0.integer(2).clamped(to: counts), $0.integer(3))
         }
     }
 
     private static let readLimit = Query("SELECT count FROM penstock_limit WHERE name = ?1")
-    static let readLeased = Query("SELECT leased FROM penstock_depth WHERE queue_id = ?1")
-    private static let readSharing = Query(
+    static let readLeased = reading { depth in "SELECT \(depth("leased", "?1"))" }
+    private static let readSharing = reading { depth in
         """
-        SELECT queue.id, queue.name, depth.leased FROM penstock_queue AS queue
-        JOIN penstock_depth AS depth ON depth.queue_id = queue.id WHERE queue.share_limit = ?1
-        """)
-    private static let readIsFull = Query(
+        SELECT queue.id, queue.name, \(depth("leased", "queue.id")), \(depth("ready", "queue.id"))
+        FROM penstock_queue AS queue WHERE queue.share_limit = ?1
         """
-        SELECT depth.leased >= queue.limit_count OR queue.share_limit IS NOT NULL
-            AND (SELECT total(other.leased) FROM penstock_queue AS sharing
-                JOIN penstock_depth AS other ON other.queue_id = sharing.id
+    }
+    private static let readIsFull = reading { depth in
+        """
+        SELECT \(depth("leased", "queue.id")) >= queue.limit_count OR queue.share_limit IS NOT NULL
+            AND (SELECT total(\(depth("leased", "sharing.id"))) FROM penstock_queue AS sharing
                 WHERE sharing.share_limit = queue.share_limit)
             >= (SELECT count FROM penstock_limit WHERE name = queue.share_limit)
-        FROM penstock_queue AS queue JOIN penstock_depth AS depth ON depth.queue_id = queue.id
+        FROM penstock_queue AS queue
         WHERE queue.id = ?1 AND (queue.limit_count IS NOT NULL OR queue.share_limit IS NOT NULL)
-        """)
-    static let anyReady = Query("SELECT 1 FROM penstock_ready WHERE queue_id = ?1 LIMIT 1")
+        """
+    }
+    /// A statement that reads columns of queues' depths: on a server the newest versions of their rows come first.
+    private static func reading(_ sql: (_ depth: (_ column: String, _ queueID: String) -> String) -> String) -> Query {
+        func depth(_ order: String) -> (String, String) -> String {
+            { "(SELECT \($0) FROM penstock_depth WHERE queue_id = \($1)\(order))" }
+        }
+        return Query(sql(depth("")), server: sql(depth(" ORDER BY version DESC LIMIT 1")))
+    }
 }

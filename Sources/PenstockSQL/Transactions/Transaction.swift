@@ -221,8 +221,10 @@ package final class Transaction {
     /// Rings for messages that a limit may have kept back, where fewer are leased than before.
     private func ringForLimits() throws {
         for account in accounts.values where account.change.leased < 0 {
+            // Before the depths are looked at, which are counted anew where they are wrong.
+            let endedCount = Int(-account.change.leased)
             for queue in try LeaseLimits.queuesToRing(of: account, connection) {
-                rungApart[queue, default: Ring()].messages += Int(-account.change.leased)
+                rungApart[queue, default: Ring()].messages += endedCount
             }
         }
     }
