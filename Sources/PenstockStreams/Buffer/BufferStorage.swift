@@ -13,17 +13,17 @@ where Base.Element: Sendable {
     /// Resumed with whether to go on.
     @usableFromInline typealias Puller = CheckedContinuation<Bool, Never>
     @usableFromInline typealias Machine = BufferStateMachine<Element, Failure, Consumer, Puller>
-    @usableFromInline typealias State = IterationState<Machine>
 
     @usableFromInline let flow: Flow
-    @usableFromInline let state: Mutex<State>
+    @usableFromInline let machine: Mutex<Machine>
+    @usableFromInline let task = UpstreamTask()
     @usableFromInline let demand = UpstreamDemand()
 
     @inlinable init(_ flow: Flow) {
         self.flow = flow
         let core = BufferCore<Element, Failure>(
             size: flow.size, prefetch: flow.prefetch, whenFull: .init(flow.whenFull))
-        state = Mutex(State(Machine(core)))
+        machine = Mutex(Machine(core))
     }
 
     @inlinable func request(_ count: Int) {
@@ -31,7 +31,7 @@ where Base.Element: Sendable {
     }
 
     @inlinable func take() -> Element? {
-        guard let (element, asking) = state.withLock({ $0.machine.take() }) else { return nil }
+        guard let (element, asking) = machine.withLock({ $0.take() }) else { return nil }
         for action in asking { carryOut(action) }
         return element
     }
@@ -46,12 +46,12 @@ where Base.Element: Sendable {
 
     /// Tells the machine of an event, and does what it says.
     @inlinable func perform(_ event: (inout Machine) -> [Machine.Action]) {
-        for action in state.withLock({ event(&$0.machine) }) { carryOut(action) }
+        for action in machine.withLock({ event(&$0) }) { carryOut(action) }
     }
 
     @inlinable func carryOut(_ action: Machine.Action) {
         switch action {
-        case .start: state.withLock { $0.task }.begin { await self.run() }
+        case .start: task.begin { await self.run() }
         case .release: break
         case .ask(let count): demand.ask(count)
         case .goOn(let puller): puller.resume(returning: true)
@@ -63,24 +63,24 @@ where Base.Element: Sendable {
             flow.onDrop(element)
             // Outside the lock, as the closure is the caller's.
             if case .customError(let make) = flow.whenFull { perform { [failure = make()] in $0.failed(failure) } }
-        case .cancel: state.withLock { $0.task }.cancel()
+        case .cancel: task.cancel()
         }
     }
 
     @inlinable func run() async {
         await readUpstream()
         demand.end()
-        if let action = state.withLock({ $0.machine.tasksEnded() }) { carryOut(action) }
+        if let action = machine.withLock({ $0.tasksEnded() }) { carryOut(action) }
     }
 
     @inlinable func readUpstream() async {
         var upstream = flow.base.makeAsyncIterator()
         demand.begin(with: upstream)
         do throws(Base.Failure) {
-            var goesOn = state.withLock { $0.machine.mayPull }
+            var goesOn = machine.withLock { $0.mayPull }
             while await mayPull(goesOn), let element = try await upstream.next(isolation: nil) {
                 let action: Machine.Action?
-                (action, goesOn) = state.withLock { ($0.machine.arrived(element), $0.machine.mayPull) }
+                (action, goesOn) = machine.withLock { ($0.arrived(element), $0.mayPull) }
                 if let action { carryOut(action) }
             }
         } catch {
@@ -93,7 +93,7 @@ where Base.Element: Sendable {
     @inlinable func mayPull(_ answer: Bool?) async -> Bool {
         if let answer { return answer }
         return await withCheckedContinuation { puller in
-            if let action = state.withLock({ $0.machine.pullerAsks(puller) }) { carryOut(action) }
+            if let action = machine.withLock({ $0.pullerAsks(puller) }) { carryOut(action) }
         }
     }
 }

@@ -15,19 +15,19 @@ final class DelayStorage<Base: AsyncSequence & Sendable, C: Clock>: StreamStorag
     /// Resumed with the moment to sleep for, or none when nobody needs it any more.
     @usableFromInline typealias Timer = CheckedContinuation<C.Instant?, Never>
     @usableFromInline typealias Machine = DelayStateMachine<Element, C.Instant, Failure, Consumer, Puller, Timer>
-    @usableFromInline typealias State = IterationState<Machine>
 
     @usableFromInline let flow: Flow
-    @usableFromInline let state: Mutex<State>
+    @usableFromInline let machine: Mutex<Machine>
+    @usableFromInline let task = UpstreamTask()
     @usableFromInline let demand = UpstreamDemand()
 
     @inlinable init(_ flow: Flow) {
         self.flow = flow
-        state = Mutex(State(Machine(holding: flow.heldMax)))
+        machine = Mutex(Machine(holding: flow.heldMax))
     }
 
     @inlinable func take() -> Element? {
-        guard let (element, puller) = state.withLock({ $0.machine.take() }) else { return nil }
+        guard let (element, puller) = machine.withLock({ $0.take() }) else { return nil }
         askForMore(puller)
         return element
     }
@@ -42,14 +42,14 @@ final class DelayStorage<Base: AsyncSequence & Sendable, C: Clock>: StreamStorag
 
     /// Tells the machine of an event, and does what it says.
     @inlinable func perform(_ event: (inout Machine) -> Machine.Action?) {
-        if let action = state.withLock({ event(&$0.machine) }) { carryOut(action) }
+        if let action = machine.withLock({ event(&$0) }) { carryOut(action) }
     }
 
     @inlinable func carryOut(_ action: Machine.Action) {
         switch action {
         case .start(let count):
             demand.ask(count)
-            state.withLock { $0.task }.begin { await self.run() }
+            task.begin { await self.run() }
         case .give(let element, let consumer, let puller):
             consumer.resume(returning: .success(element))
             askForMore(puller)
@@ -57,7 +57,7 @@ final class DelayStorage<Base: AsyncSequence & Sendable, C: Clock>: StreamStorag
         case .sleep(let timer, let moment): timer.resume(returning: moment)
         case .end(let consumer, let failure): consumer.end(failure)
         case .stop(let puller, let timer, _):
-            state.withLock { $0.task }.cancel()
+            task.cancel()
             puller?.resume(returning: false)
             timer?.resume(returning: nil)
         }
@@ -81,14 +81,14 @@ final class DelayStorage<Base: AsyncSequence & Sendable, C: Clock>: StreamStorag
         demand.begin(with: upstream)
         defer { demand.end() }
         do throws(Base.Failure) {
-            var mayPull = state.withLock { $0.machine.mayPull() }
+            var mayPull = machine.withLock { $0.mayPull() }
             while await goesOn(mayPull) {
                 guard let element = try await upstream.next(isolation: nil) else {
                     return perform { [due] in $0.upstreamFinished(due: due) }
                 }
                 let due = due
                 let action: Machine.Action?
-                (action, mayPull) = state.withLock { ($0.machine.arrived(element, due: due), $0.machine.mayPull()) }
+                (action, mayPull) = machine.withLock { ($0.arrived(element, due: due), $0.mayPull()) }
                 if let action { carryOut(action) }
             }
             await upstream.closeIfNeeded()

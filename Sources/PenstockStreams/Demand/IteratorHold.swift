@@ -40,19 +40,6 @@ extension StreamStorage {
     }
 }
 
-/// What an iteration keeps behind its lock.
-@usableFromInline
-package struct IterationState<Machine: Sendable>: Sendable {
-    @usableFromInline package var machine: Machine
-    /// What reads upstream, once the iteration has begun.
-    @usableFromInline package let task: UpstreamTask
-
-    @inlinable package init(_ machine: Machine) {
-        self.machine = machine
-        task = UpstreamTask()
-    }
-}
-
 /// What the copies of one iterator have in common. It lets the iteration go with the last of them; the iteration cannot
 /// know, as its own task holds it.
 @usableFromInline

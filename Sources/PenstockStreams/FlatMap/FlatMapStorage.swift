@@ -15,7 +15,6 @@ final class FlatMapStorage<
     /// Resumed with whether to go on.
     @usableFromInline typealias Producer = UnsafeContinuation<Bool, Never>
     @usableFromInline typealias Machine = FlatMapStateMachine<Element, Failure, Consumer, Producer>
-    @usableFromInline typealias State = IterationState<Machine>
 
     /// Upstream's iterator, for the slots to share.
     // The machine gives the turn to one slot at a time, and only that one touches it.
@@ -26,16 +25,17 @@ final class FlatMapStorage<
     }
 
     @usableFromInline let flow: Flow
-    @usableFromInline let state: Mutex<State>
+    @usableFromInline let machine: Mutex<Machine>
+    @usableFromInline let task = UpstreamTask()
     @usableFromInline let demand = UpstreamDemand()
 
     @inlinable init(_ flow: Flow) {
         self.flow = flow
-        state = Mutex(State(Machine(maxConcurrent: flow.maxConcurrent)))
+        machine = Mutex(Machine(maxConcurrent: flow.maxConcurrent))
     }
 
     @inlinable func take() -> Element? {
-        guard let (element, inner) = state.withLock({ $0.machine.take() }) else { return nil }
+        guard let (element, inner) = machine.withLock({ $0.take() }) else { return nil }
         inner.resume(returning: true)
         return element
     }
@@ -50,13 +50,13 @@ final class FlatMapStorage<
 
     /// Tells the machine of an event, and does what it says.
     @inlinable func perform(_ event: (inout Machine) -> Machine.Action?) {
-        if let action = state.withLock({ event(&$0.machine) }) { carryOut(action) }
+        if let action = machine.withLock({ event(&$0) }) { carryOut(action) }
     }
 
     @inlinable func carryOut(_ action: Machine.Action) {
         switch action {
         case .start:
-            state.withLock { $0.task }.begin { await self.run() }
+            task.begin { await self.run() }
         case .give(let element, let consumer, let inner):
             consumer.resume(returning: .success(element))
             inner.resume(returning: true)
@@ -66,7 +66,7 @@ final class FlatMapStorage<
         case .rest(let producers):
             for producer in producers { producer.resume(returning: false) }
         case .cancel(let producers, _):
-            state.withLock { $0.task }.cancel()
+            task.cancel()
             for producer in producers { producer.resume(returning: false) }
         }
     }
@@ -120,7 +120,7 @@ final class FlatMapStorage<
             demand.ask(1)
             // An inner sequence that has cancelled its own task cancels no other: the next one has a task of its own.
             if Task.isCancelled { return perform { $0.innerFinished() } }
-            hasTurn = state.withLock { $0.machine.innerFinishedAndTakesTurn() }
+            hasTurn = machine.withLock { $0.innerFinishedAndTakesTurn() }
         }
     }
 
@@ -140,7 +140,7 @@ final class FlatMapStorage<
             } catch {
                 if let failure = flow.delegate?.failure(error) { perform { $0.failed(failure) } }
             }
-            hasTurn = Task.isCancelled ? false : state.withLock { $0.machine.takeTurn() }
+            hasTurn = Task.isCancelled ? false : machine.withLock { $0.takeTurn() }
         }
     }
 
@@ -169,7 +169,7 @@ final class FlatMapStorage<
     /// The slot that had the turn gives it back. Returns the element if its inner sequence begins: one that arrives after
     /// the end is let go, and its inner sequence never begins.
     @inlinable func begins(_ element: Base.Element) -> Base.Element? {
-        let (begins, action) = state.withLock { $0.machine.elementCame() }
+        let (begins, action) = machine.withLock { $0.elementCame() }
         if let action { carryOut(action) }
         return begins ? element : nil
     }
@@ -184,7 +184,7 @@ final class FlatMapStorage<
     @inlinable func readInner(of element: Base.Element) async throws(Inner.Failure) -> Bool {
         var inner = flow.transform(element).makeAsyncIterator()
         while let value = try await inner.next(isolation: nil) {
-            switch state.withLock({ $0.machine.offer() }) {
+            switch machine.withLock({ $0.offer() }) {
             case .give(let consumer): consumer.resume(returning: .success(value))
             case .wait where await goesOn({ $0.innerWaits(value, $1) }): break
             case .wait, .stop:
