@@ -77,8 +77,7 @@ final class BufferConduit<Input, Failure: Error>: Conduit {
             return (true, nil)
         }
         guard isOpen else {
-            // A thread that asks is the one that cancels for another.
-            state.withLock { $0.upstream.cancelForAnother() }?.cancel()
+            state.cancelForAnother()
             return .none
         }
         if let first { speak(first) { count = $0.takeAsk() } }

@@ -74,8 +74,7 @@ final class DelayConduit<Input, Failure: Error, Context: Scheduler>: Conduit {
             return (true, state.core.takeMoment())
         }
         if let moment { wait(for: moment) }
-        // A thread that asks is the one that cancels for another.
-        if !isOpen { state.withLock { $0.upstream.cancelForAnother() }?.cancel() }
+        if !isOpen { state.cancelForAnother() }
         return .none
     }
 

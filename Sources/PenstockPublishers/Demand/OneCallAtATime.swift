@@ -15,5 +15,5 @@ final class OneCallAtATime: Subscription {
 
     func request(_ demand: Subscribers.Demand) { state.ask(demand) }
 
-    func cancel() { state.withLock { $0.upstream.cancel() }?.cancel() }
+    func cancel() { state.cancelUpstream() }
 }

@@ -108,6 +108,17 @@ extension Guarded where State: UpstreamHolder {
             withLock { $0.upstream.asked() }?.cancel()
         }
     }
+
+    /// Cancels upstream, or leaves that to the thread that asks it at this moment.
+    @inlinable func cancelUpstream() {
+        withLock { $0.upstream.cancel() }?.cancel()
+    }
+
+    /// Cancels upstream if another thread has left that to this one, which asks: with the value that came next, as it may be long
+    /// until the call returns.
+    @inlinable func cancelForAnother() {
+        withLock { $0.upstream.cancelForAnother() }?.cancel()
+    }
 }
 
 /// Tells one thread from another, while both run.

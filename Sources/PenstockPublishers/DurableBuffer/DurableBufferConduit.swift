@@ -37,7 +37,7 @@ final class DurableBufferConduit<Element: Sendable>: Subscription, @unchecked Se
             outlets: .init(
                 ask: { relay.target?.ask($0) },
                 give: { deliveries in deliveries.allSatisfy { relay.target?.give($0) ?? false } }, givesToCode: true,
-                cancelUpstream: { relay.target?.cancelUpstream() },
+                cancelUpstream: { relay.target?.state.cancelUpstream() },
                 opened: { relay.target?.open() }))
         relay.target = self
     }
@@ -106,10 +106,6 @@ final class DurableBufferConduit<Element: Sendable>: Subscription, @unchecked Se
         return true
     }
 
-    private func cancelUpstream() {
-        state.withLock { $0.upstream.cancel() }?.cancel()
-    }
-
     private func end(_ failure: (any Error)?) {
         opened.open()
         let (upstream, downstream) = state.withLock { ($0.upstream.cancel(), $0.downstream.take()) }
@@ -127,8 +123,7 @@ final class DurableBufferConduit<Element: Sendable>: Subscription, @unchecked Se
     }
 
     private func arrived(_ element: Element) {
-        // A thread that asks is the one that cancels for another.
-        state.withLock { $0.upstream.cancelForAnother() }?.cancel()
+        state.cancelForAnother()
         engine.arrived(element)
         // The engine's own thread is here when a subscriber sends into its own source: it would wait for itself. A task
         // that was begun there is another's, which may wait.

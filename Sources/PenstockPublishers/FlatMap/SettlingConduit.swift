@@ -56,8 +56,8 @@ final class SettlingConduit<Output, Input: Settleable>: Subscriber, Subscription
     }
 
     func receive(_ input: Input) -> Subscribers.Demand {
-        // A thread that asks is the one that cancels for another. What it was given all the same goes back in line.
-        state.withLock { $0.upstream.cancelForAnother() }?.cancel()
+        // What it was given all the same goes back in line.
+        state.cancelForAnother()
         let delivery = input.delivery
         let (run, keepLeases, hasLease) = settler.begin(delivery)
         let name = state.withLock { state -> Name? in
@@ -208,7 +208,7 @@ final class SettlingConduit<Output, Input: Settleable>: Subscriber, Subscription
             work?.subscription?.cancel()
             work?.run.end(.givenUp)
         case .cancelUpstream:
-            state.withLock { $0.upstream.cancel() }?.cancel()
+            state.cancelUpstream()
         case .letGo:
             break
         }

@@ -61,8 +61,7 @@ final class LogSource<Input: Sendable, Failure: Error>: Subscriber, @unchecked S
 
     func receive(_ input: Input) -> Subscribers.Demand {
         guard state.withLock({ $0.upstream.isOpen }) else {
-            // A thread that asks is the one that cancels for another.
-            state.withLock { $0.upstream.cancelForAnother() }?.cancel()
+            state.cancelForAnother()
             return .none
         }
         do {

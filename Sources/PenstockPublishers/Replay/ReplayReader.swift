@@ -27,8 +27,7 @@
 
     @usableFromInline func receive(_ input: Input) -> Subscribers.Demand {
         guard pass(input, self) else {
-            // A thread that asks is the one that cancels for another.
-            state.withLock { $0.upstream.cancelForAnother() }?.cancel()
+            state.cancelForAnother()
             return .none
         }
         return aheadMax != nil ? .max(1) : .none
@@ -42,5 +41,5 @@
     /// Asks for more, unless it is over.
     @usableFromInline func ask(_ count: Int) { state.ask(.max(count)) }
 
-    @usableFromInline func cancel() { state.withLock { $0.upstream.cancel() }?.cancel() }
+    @usableFromInline func cancel() { state.cancelUpstream() }
 }
