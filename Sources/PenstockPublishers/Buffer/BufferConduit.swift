@@ -153,7 +153,7 @@ final class BufferConduit<Input, Failure: Error>: Conduit {
             withExtendedLifetime(forgotten) {}
             if case .customError(let makeError) = whenFull { end(.failure(makeError())) }
         case .end(let completion):
-            end(completion.failure.map { .failure($0) } ?? .finished)
+            end(.init(failure: completion.failure))
         }
         return 0
     }

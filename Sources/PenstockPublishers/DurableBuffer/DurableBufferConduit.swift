@@ -21,7 +21,7 @@ final class DurableBufferConduit<Element: Sendable>: Subscription, @unchecked Se
         var firstAsk: Int? = 0
         var isOpen = false
         /// How upstream ended before the queue was open.
-        var completion: Result<Void, any Error>?
+        var completion: Completion<any Error>?
     }
 
     private let state: Guarded<State>
@@ -110,7 +110,7 @@ final class DurableBufferConduit<Element: Sendable>: Subscription, @unchecked Se
         opened.open()
         let (upstream, downstream) = state.withLock { ($0.upstream.cancel(), $0.downstream.take()) }
         upstream?.cancel()
-        downstream?.receive(completion: failure.map { .failure($0) } ?? .finished)
+        downstream?.receive(completion: .init(failure: failure))
     }
 
     // MARK: Upstream
@@ -131,7 +131,7 @@ final class DurableBufferConduit<Element: Sendable>: Subscription, @unchecked Se
         engine.waitForStaging { StreamExecutor.wait($0) }
     }
 
-    private func upstreamEnded(_ completion: Result<Void, any Error>) {
+    private func upstreamEnded(_ completion: Completion<any Error>) {
         let (isOpen, upstream) = state.withLock { state in
             if !state.isOpen { state.completion = completion }
             return (state.isOpen, state.upstream.end())
@@ -140,10 +140,10 @@ final class DurableBufferConduit<Element: Sendable>: Subscription, @unchecked Se
         withExtendedLifetime(upstream) {}
     }
 
-    private func complete(_ completion: Result<Void, any Error>) {
+    private func complete(_ completion: Completion<any Error>) {
         switch completion {
-        case .success: engine.upstreamFinished()
-        case .failure(let error): engine.upstreamFailed(error)
+        case .finished: engine.upstreamFinished()
+        case .failed(let error): engine.upstreamFailed(error)
         }
     }
 
@@ -163,8 +163,8 @@ final class DurableBufferConduit<Element: Sendable>: Subscription, @unchecked Se
 
         func receive(completion: Subscribers.Completion<Failure>) {
             switch completion {
-            case .finished: conduit.upstreamEnded(.success(()))
-            case .failure(let error): conduit.upstreamEnded(.failure(error))
+            case .finished: conduit.upstreamEnded(.finished)
+            case .failure(let error): conduit.upstreamEnded(.failed(error))
             }
         }
     }

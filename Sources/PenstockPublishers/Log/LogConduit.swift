@@ -43,7 +43,7 @@ final class LogConduit<Output: Sendable>: Subscription, @unchecked Sendable {
     }
 
     private func end(_ failure: (any Error)?) {
-        let completion: Subscribers.Completion<any Error> = failure.map { .failure($0) } ?? .finished
+        let completion = Subscribers.Completion<any Error>(failure: failure)
         let (downstream, delivery) = state.withLock { state -> (Downstream?, LogDelivery?) in
             guard state.held.isOver else {
                 state.end = state.end ?? completion

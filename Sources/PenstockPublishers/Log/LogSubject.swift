@@ -1,5 +1,6 @@
 internal import Penstock
 internal import PenstockCore
+internal import PenstockStreams
 internal import Synchronization
 
 /// A replay subject whose memory is a log.
@@ -62,9 +63,7 @@ final class LogSubject<Output: Sendable>: Sendable {
 
     func complete(_ completion: Subscribers.Completion<any Error>) {
         guard breakdown.failure == nil else { return }
-        var reason: (any Error)?
-        if case .failure(let error) = completion { reason = error }
-        replay.postCompletion(reason) { error in
+        replay.postCompletion(Completion(completion).failure) { error in
             if let error { self.breakdown.come(error) }
         }
     }

@@ -57,6 +57,6 @@ final class QueueConduit<Element: Sendable>: Subscription, @unchecked Sendable {
     }
 
     private func end(_ failure: (any Error)?) {
-        state.withLock { $0.downstream.take() }?.receive(completion: failure.map { .failure($0) } ?? .finished)
+        state.withLock { $0.downstream.take() }?.receive(completion: .init(failure: failure))
     }
 }

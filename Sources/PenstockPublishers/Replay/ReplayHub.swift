@@ -111,7 +111,7 @@ public import PenstockStreams
             case .tell(let listener, .end(let failure), _):
                 // The last one lets go of what has read upstream, which holds this.
                 withExtendedLifetime(state.withLock { $0.core.subscriberCount == 0 ? $0.reader.take() : nil }) {}
-                listener.subscriber.receive(completion: failure.map { .failure($0) } ?? .finished)
+                listener.subscriber.receive(completion: .init(failure: failure))
             case .tell(let listener, .cut(let failure), _):
                 // The last one takes the reading of upstream with it, as if it had left.
                 state.withLock { $0.core.subscriberCount == 0 ? $0.reader.take() : nil }?.cancel()
@@ -150,13 +150,4 @@ public import PenstockStreams
     @usableFromInline let subscriber: any Subscriber<Input, Failure>
 
     @inlinable init(_ subscriber: any Subscriber<Input, Failure>) { self.subscriber = subscriber }
-}
-
-extension Completion {
-    @inlinable init(_ completion: Subscribers.Completion<Failure>) {
-        switch completion {
-        case .finished: self = .finished
-        case .failure(let failure): self = .failed(failure)
-        }
-    }
 }
