@@ -113,12 +113,11 @@ final class DelayConduit<Input, Failure: Error, Context: Scheduler>: Conduit {
     }
 
     @inlinable func wait(for moment: Moment) {
-        flow.schedule(moment) { self.came(moment) }
+        flow.schedule(moment) { self.momentCame() }
     }
 
-    @inlinable func came(_ moment: Moment) {
-        // A scheduler may call a little before the moment by its own account.
-        let now = max(moment, flow.scheduler.now)
+    @inlinable func momentCame() {
+        let now = flow.scheduler.now
         let next = state.withLock { state in
             state.core.came(now)
             return state.core.takeMoment()

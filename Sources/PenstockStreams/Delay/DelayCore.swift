@@ -4,7 +4,8 @@ public import DequeModule
 /// time and in the order in which it came.
 ///
 /// It keeps no time. A face asks it for the next moment, waits for that, and says what time it is then: what is due by
-/// then is due at once, however much that is.
+/// then is due at once, however much that is. A face that is woken a little before the moment, by its clock's own account, need not
+/// care.
 @usableFromInline
 package struct DelayCore<Element, Moment: Comparable> {
     /// What is due.
@@ -30,8 +31,8 @@ package struct DelayCore<Element, Moment: Comparable> {
     @usableFromInline var held: Deque<(element: Element, due: Moment)> = []
     /// How many of these are due.
     @usableFromInline var dueCount = 0
-    /// Whether a face waits for a moment that it was told.
-    @usableFromInline var isAwaited = false
+    /// The moment for which the face waits.
+    @usableFromInline var awaited: Moment?
 
     /// Makes a delay that holds nothing.
     @inlinable package init() {}
@@ -67,19 +68,19 @@ package struct DelayCore<Element, Moment: Comparable> {
     /// The moment for which the face is to wait, and then to say that it has come; `nil` when there is none, or the face
     /// was told already.
     @inlinable package mutating func takeMoment() -> Moment? {
-        guard !isAwaited else { return nil }
+        guard awaited == nil else { return nil }
         if dueCount < held.count {
-            isAwaited = true
-            return held[dueCount].due
+            awaited = held[dueCount].due
+        } else if case .finished(let due) = upstream {
+            awaited = due
         }
-        guard case .finished(let due) = upstream else { return nil }
-        isAwaited = true
-        return due
+        return awaited
     }
 
-    /// The moment has come: it is as late as `now`.
-    @inlinable package mutating func came(_ now: Moment) {
-        isAwaited = false
+    /// The moment has come: it is as late as `time` by the face's clock, and as late as the moment.
+    @inlinable package mutating func came(_ time: Moment) {
+        let now = awaited.map { max($0, time) } ?? time
+        awaited = nil
         while dueCount < held.count, held[dueCount].due <= now { dueCount += 1 }
         if dueCount == held.count, case .finished(let due) = upstream, due <= now { upstream = .finishing }
     }

@@ -99,9 +99,9 @@ struct DelayStateMachine<
         return setTimer()
     }
 
-    /// The moment that the timer slept for has come: it is as late as `now`.
-    @inlinable mutating func dueCame(_ now: Moment) -> Action? {
-        core.came(now)
+    /// The moment that the timer slept for has come: it is as late as `time` by the clock.
+    @inlinable mutating func dueCame(_ time: Moment) -> Action? {
+        core.came(time)
         guard let consumer, let (element, puller) = take() else { return nil }
         self.consumer = nil
         return .give(element, to: consumer, puller)

@@ -113,9 +113,7 @@ final class DelayStorage<Base: AsyncSequence & Sendable, C: Clock>: StreamStorag
             // A moment that has passed already needs no sleep. A task that wakes early was cancelled: nothing is held
             // any more, and it is told to rest when it asks again.
             if flow.clock.now < moment { try? await flow.clock.sleep(until: moment, tolerance: flow.tolerance) }
-            // A clock may wake it a little before the moment by its own account.
-            let now = max(moment, flow.clock.now)
-            perform { $0.dueCame(now) }
+            perform { [now = flow.clock.now] in $0.dueCame(now) }
         }
     }
 

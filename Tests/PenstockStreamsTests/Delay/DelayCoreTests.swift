@@ -112,10 +112,18 @@ import Testing
 
     @Test func theOrderStaysThoughTheClockWasSetBack() {
         var core = core(after: { $0.arrived(1, due: 20) }, { $0.arrived(2, due: 10) }, { $0.finished(due: 15) })
-        #expect(core.takeMoment() == 20)
         core.came(19)
         #expect(due(&core) == [])
+        #expect(core.takeMoment() == 20)
         core.came(20)
         #expect(due(&core) == [.give(1), .give(2), .finish])
+    }
+
+    @Test func aFaceThatIsWokenEarlyHasWaitedForItsMomentAndForNoLaterOne() {
+        var core = holding
+        #expect(core.takeMoment() == 10)
+        core.came(9)
+        #expect(due(&core) == [.give(1)])
+        #expect(core.takeMoment() == 20)
     }
 }

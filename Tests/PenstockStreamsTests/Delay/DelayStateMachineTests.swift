@@ -131,7 +131,7 @@ import Testing
 
     @Test func dueCame() {
         expect(holding, { $0.dueCame(10) }, gives: .give(1, to: "consumer", "puller"))
-        expect(holding, { $0.dueCame(9) }, gives: nil)
+        expect(holding, { $0.dueCame(9) }, gives: .give(1, to: "consumer", "puller"))
         expect(dueAndConsumerIsBusy, { $0.dueCame(90) }, gives: nil)
         expect(finished, { $0.dueCame(90) }, gives: nil)
         expect(stoppingByFailure, { $0.dueCame(90) }, gives: nil)
