@@ -34,7 +34,7 @@ public import PenstockStreams
     @usableFromInline let onDrop: (Output) -> Void
 
     @inlinable init(bufferSize: Int, backlog: ReplayBacklog<Failure>, onDrop: @escaping (Output) -> Void) {
-        if case .suspendSender = backlog.whenFull { waitsAt = backlog.limit } else { waitsAt = nil }
+        waitsAt = backlog.waitsAt
         self.onDrop = onDrop
         state = Guarded(State(core: Core(bufferSize: bufferSize, backlog: backlog)))
     }

@@ -23,6 +23,11 @@ public struct ReplayBacklog<Failure: Error>: Sendable {
         self.init(limit, whenFull)
     }
 
+    /// How many elements may wait for a subscriber before senders do; `nil`: senders never wait. An upstream is asked for so many ahead.
+    @inlinable package var waitsAt: Int? {
+        if case .suspendSender = whenFull { limit } else { nil }
+    }
+
     /// Nothing waits: a subscriber gets what it has asked for by then.
     @inlinable static var none: Self { Self(0, .lose) }
 

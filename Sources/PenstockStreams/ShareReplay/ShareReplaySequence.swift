@@ -11,10 +11,8 @@ where Base.Element: Sendable {
         _ base: Base, _ count: Int, _ backlog: ReplayBacklog<Failure>, _ onDrop: @escaping @Sendable (Element) -> Void,
         failureOfBase: @escaping @Sendable (Base.Failure) -> Failure
     ) {
-        // An upstream that may be made to wait is asked for one backlog ahead; otherwise nothing waits.
-        var aheadMax: Int?
-        if case .suspendSender = backlog.whenFull { aheadMax = backlog.limit }
-        storage = ReplayStorage(bufferSize: count, backlog: backlog, onDrop: onDrop) { [aheadMax] storage in
+        let aheadMax = backlog.waitsAt
+        storage = ReplayStorage(bufferSize: count, backlog: backlog, onDrop: onDrop) { storage in
             var upstream = base.makeAsyncIterator()
             let demand = UpstreamDemand()
             demand.ask(aheadMax ?? .max)
