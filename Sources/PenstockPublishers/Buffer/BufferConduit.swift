@@ -11,6 +11,14 @@ final class BufferConduit<Input, Failure: Error>: Conduit {
     @usableFromInline typealias Downstream = SubscriberReference<Input, Failure>
     @usableFromInline typealias Core = BufferCore<Input, Failure>
 
+    /// What a thread is to do next.
+    @usableFromInline
+    enum Action {
+        case say(Core.Step, to: Downstream)
+        /// Ask upstream for so many values: nothing is left that this thread is to say.
+        case ask(Int)
+    }
+
     @usableFromInline
     struct State: UpstreamHolder {
         @usableFromInline var core: Core
@@ -23,14 +31,14 @@ final class BufferConduit<Input, Failure: Error>: Conduit {
             self.downstream = downstream
         }
 
-        /// The next thing to say, for the thread that begins to speak or goes on with it; `nil` ends that.
-        @inlinable mutating func speak() -> (step: Core.Step, to: Downstream)? {
+        /// What the thread does next that begins to speak or goes on with it; to ask ends that.
+        @inlinable mutating func speak() -> Action {
             guard let downstream, let step = core.next() else {
                 isSpeaking = false
-                return nil
+                return .ask(core.takeAsk())
             }
             isSpeaking = true
-            return (step, downstream)
+            return .say(step, to: downstream)
         }
     }
 
@@ -57,59 +65,46 @@ final class BufferConduit<Input, Failure: Error>: Conduit {
         }
         guard let downstream else { return subscription.cancel() }
         downstream.subscriber.receive(subscription: asSubscription)
-        var count = 0
-        let first = state.withLock { state -> (Core.Step, Downstream)? in
-            if let first = state.speak() { return first }
-            count = state.core.takeAsk()
-            return nil
-        }
-        if let first { speak(first) { count = $0.takeAsk() } }
+        let count = speak(state.withLock { $0.speak() })
         state.ask(Subscribers.Demand(count: count))
     }
 
     @inlinable func receive(_ input: Input) -> Subscribers.Demand {
-        var count = 0
-        let (isOpen, first) = state.withLock { state -> (Bool, (Core.Step, Downstream)?) in
-            guard state.upstream.isOpen else { return (false, nil) }
+        let action = state.withLock { state -> Action? in
+            guard state.upstream.isOpen else { return nil }
             state.core.arrived(input)
-            if !state.isSpeaking, let first = state.speak() { return (true, first) }
-            count = state.core.takeAsk()
-            return (true, nil)
+            return state.isSpeaking ? .ask(state.core.takeAsk()) : state.speak()
         }
-        guard isOpen else {
+        guard let action else {
             state.cancelForAnother()
             return .none
         }
-        if let first { speak(first) { count = $0.takeAsk() } }
-        return Subscribers.Demand(count: count)
+        return Subscribers.Demand(count: speak(action))
     }
 
     @inlinable func receive(completion: Subscribers.Completion<Failure>) {
         var forgotten: [Input] = []
         var upstream: UpstreamSubscription.Phase?
-        let first = state.withLock { state -> (Core.Step, Downstream)? in
+        let action = state.withLock { state -> Action? in
             guard state.upstream.isOpen else { return nil }
             upstream = state.upstream.end()
             forgotten = state.core.ended(Completion(completion))
             return state.isSpeaking ? nil : state.speak()
         }
-        if let first { speak(first) }
+        // Nothing is asked of an upstream that has ended.
+        if let action { _ = speak(action) }
         withExtendedLifetime((forgotten, upstream)) {}
     }
 
     // MARK: Downstream
 
     @inlinable func request(_ demand: Subscribers.Demand) {
-        var count = 0
-        let first = state.withLock { state -> (Core.Step, Downstream)? in
+        let action = state.withLock { state -> Action in
             state.core.request(demand.count)
-            if state.isSpeaking { return nil }
-            if let first = state.speak() { return first }
-            count = state.core.takeAsk()
-            return nil
+            // The thread that speaks asks when it has said everything.
+            return state.isSpeaking ? .ask(0) : state.speak()
         }
-        if let first { speak(first) { count = $0.takeAsk() } }
-        state.ask(Subscribers.Demand(count: count))
+        state.ask(Subscribers.Demand(count: speak(action)))
     }
 
     @inlinable func cancel() {
@@ -123,18 +118,18 @@ final class BufferConduit<Input, Failure: Error>: Conduit {
 
     // MARK: -
 
-    /// Says this and all that follows. `atTheEnd` is told of the core in the moment in which nothing is left to say.
-    @inlinable func speak(
-        _ first: (step: Core.Step, to: Downstream), atTheEnd: (inout Core) -> Void = { _ in }
-    ) {
-        var next: (step: Core.Step, to: Downstream)? = first
-        while let (step, downstream) = next {
-            let more = say(step, to: downstream)
-            next = state.withLock { state in
-                if more > 0 { state.core.request(more) }
-                let next = state.speak()
-                if next == nil { atTheEnd(&state.core) }
-                return next
+    /// Says what is to be said, until it is time to ask. Returns for how many values.
+    @inlinable func speak(_ first: Action) -> Int {
+        var action = first
+        while true {
+            switch action {
+            case .ask(let count): return count
+            case .say(let step, let downstream):
+                let more = say(step, to: downstream)
+                action = state.withLock { state in
+                    if more > 0 { state.core.request(more) }
+                    return state.speak()
+                }
             }
         }
     }
