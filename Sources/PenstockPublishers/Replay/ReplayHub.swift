@@ -65,7 +65,7 @@ public import PenstockStreams
         let thread = currentThread
         let waits = perform { state in
             let speaks = state.speakers[thread] != nil
-            let sending = state.core.send(value, speaks ? .nobody : .thread(semaphore), as: 0)
+            let sending = state.core.send(value, speaks ? .nobody : .thread(semaphore))
             if case .noRoom = sending { return !speaks }
             return false
         }

@@ -52,7 +52,7 @@ extension ReplayHub {
     /// nothing counts any more.
     @inlinable func pass(_ value: Output, of reader: ReplayReader<Output, Failure>) -> Bool {
         let sending = perform { state in
-            state.reader === reader ? state.core.send(value, .reader(reader), as: 0) : .refused
+            state.reader === reader ? state.core.send(value, .reader(reader)) : .refused
         }
         if case .sent = sending { return true }
         return false

@@ -133,7 +133,9 @@ extension ReplayWord: Sendable where Element: Sendable {}
     }
 
     /// A sender sends an element, and stands in line with it when there is no room.
-    @inlinable package mutating func send(_ element: Element, _ sender: Sender, as name: Name) -> Sending {
+    ///
+    /// - Parameter name: by which it may be withdrawn; 0, which names nobody, when it never is.
+    @inlinable package mutating func send(_ element: Element, _ sender: Sender, as name: Name = 0) -> Sending {
         let sending = offer(element)
         if case .noRoom = sending { line.append((name, element, sender)) }
         return sending

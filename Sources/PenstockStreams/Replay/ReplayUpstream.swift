@@ -79,7 +79,7 @@ extension ReplayStorage {
         case .noRoom: break
         }
         return await withCheckedContinuation { puller in
-            tell(puller, arrived(element, { $0.send(element, puller, as: 0) }))
+            tell(puller, arrived(element, { $0.send(element, puller) }))
         }
     }
 
