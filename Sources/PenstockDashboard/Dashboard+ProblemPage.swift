@@ -14,7 +14,7 @@ extension Dashboard {
     }
 
     private static func isByBrowser(_ request: Request) -> Bool {
-        (request.method == .get || request.method == .head)
+        request.isGetOrHead
             && request.headers[values: .accept].contains { $0.lowercased().contains("text/html") }
     }
 }

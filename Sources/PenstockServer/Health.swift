@@ -9,8 +9,7 @@ struct Health {
     let store: PenstockStore
 
     @Sendable static func isAskedFor(_ request: Request) -> Bool {
-        (request.method == .get || request.method == .head)
-            && (request.uri.path == "/healthz" || request.uri.path == "/readyz")
+        request.isGetOrHead && (request.uri.path == "/healthz" || request.uri.path == "/readyz")
     }
 
     func add(to router: Router<ServerContext>) {

@@ -27,7 +27,7 @@ package struct CodingCheck: DoorCheck {
 extension Request {
     /// Whether the body was compressed, or changed in another manner, on its way. What only asks has none.
     package var isCoded: Bool {
-        guard let codings = headers[.contentEncoding], method != .get, method != .head else { return false }
+        guard let codings = headers[.contentEncoding], !isGetOrHead else { return false }
         return codings.split(separator: ",").contains { coding in
             let name = coding.filter { $0 != " " && $0 != "\t" }.lowercased()
             return !name.isEmpty && name != "identity"

@@ -9,7 +9,7 @@ package struct CrossSiteCheck: DoorCheck {
     package init() {}
 
     package func refusal(of request: Request, _ context: inout ServerContext) -> Response? {
-        guard request.method == .get || request.method == .head || Self.isOwn(request) else {
+        guard request.isGetOrHead || Self.isOwn(request) else {
             return Problem(.forbidden, code: "crossSite", "A page of another site asked for this, and may not.")
                 .response
         }

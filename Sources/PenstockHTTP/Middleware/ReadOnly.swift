@@ -11,7 +11,7 @@ package struct ReadOnly: DoorCheck {
     }
 
     package func refusal(of request: Request, _ context: inout ServerContext) -> Response? {
-        guard request.method == .get || request.method == .head || passesBy(request) else {
+        guard request.isGetOrHead || passesBy(request) else {
             return Problem(
                 .forbidden, code: "readOnly", "This server was started with --read-only, and changes nothing."
             ).response

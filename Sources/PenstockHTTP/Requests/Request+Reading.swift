@@ -7,6 +7,9 @@ package import PenstockCore
 import Foundation
 
 extension Request {
+    /// Whether it asks for what is there. HEAD is a GET whose answer has no body (RFC 9110, 9.3.2).
+    package var isGetOrHead: Bool { method == .get || method == .head }
+
     /// The body, all of it.
     ///
     /// - Throws: a problem with status 413 when it has more than `bytesMax` bytes. What is too large by its own word is not read.
