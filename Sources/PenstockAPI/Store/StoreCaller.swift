@@ -1,4 +1,3 @@
-import HTTPTypes
 import Penstock
 import PenstockCore
 import PenstockHTTP
@@ -110,8 +109,7 @@ struct StoreCaller: Sendable {
         if request.retention == nil { return try may(.consume) }
         try may(.operate, request.queue)
         guard request.queue == nil, try await hasAudit else { return }
-        throw Problem(
-            .forbidden, code: "forbidden",
+        throw Problem.forbidden(
             "A retention for all queues is one for the audit as well, which nobody changes by this server; name the queue."
         )
     }

@@ -1,4 +1,3 @@
-import HTTPTypes
 package import PenstockCore
 
 /// Whoever makes a request, and what he may do.
@@ -36,8 +35,7 @@ package struct Principal: Sendable, Hashable {
     package func require(_ scope: Scope, _ queue: QueueName?) throws(Problem) {
         guard !may(scope, queue) else { return }
         if let queue, holds(scope, queue) {
-            throw Problem(
-                .forbidden, code: "forbidden",
+            throw Problem.forbidden(
                 "Nobody may \(scope.activity) the queue '\(queue)' by this server: it is the audit, which the server alone writes; "
                     + "only commands at the store itself change it.")
         }
@@ -81,8 +79,7 @@ package struct Principal: Sendable, Hashable {
         let reason =
             scopes.contains(scope)
             ? "its queues are others" : "it does not have the scope '\(scope.rawValue)'"
-        return Problem(
-            .forbidden, code: "forbidden", "The token '\(name)' may not \(scope.activity) \(what): \(reason).")
+        return .forbidden("The token '\(name)' may not \(scope.activity) \(what): \(reason).")
     }
 }
 

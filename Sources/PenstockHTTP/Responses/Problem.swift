@@ -45,6 +45,11 @@ package struct Problem: Error, HTTPResponseError, Sendable {
         Problem(.badRequest, code: PenstockError.Code.invalidInput.rawValue, detail)
     }
 
+    /// That whoever makes the request may not do that.
+    package static func forbidden(_ detail: String) -> Problem {
+        Problem(.forbidden, code: PenstockError.Code.forbidden.rawValue, detail)
+    }
+
     /// That the client has closed its connection. Nobody reads it, and it is no failure of the server's.
     package static func clientGone(_ detail: String) -> Problem {
         Problem(HTTPResponse.Status(code: 499, reasonPhrase: "Client Closed Request"), code: "clientGone", detail)
