@@ -18,7 +18,7 @@ struct Metrics {
 
     func add(to router: Router<ServerContext>) {
         router.get("metrics") { request, context in
-            _ = try QueryParameters(request, known: [])
+            try request.refuseParameters()
             try context.principal.require(.read, nil)
             return try await Response(
                 status: .ok, headers: [.contentType: PrometheusText.contentType],

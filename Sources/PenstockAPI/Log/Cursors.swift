@@ -17,13 +17,13 @@ struct Cursors: Sendable {
     }
 
     @Sendable private func list(_ request: Request, _ context: ServerContext) async throws -> Response {
-        _ = try QueryParameters(request, known: [])
+        try request.refuseParameters()
         let queue = try context.queue(for: .read)
         return .json(.object(["cursors": .array(try await cursors(of: queue).map(\.json))]))
     }
 
     @Sendable private func show(_ request: Request, _ context: ServerContext) async throws -> Response {
-        _ = try QueryParameters(request, known: [])
+        try request.refuseParameters()
         let queue = try context.queue(for: .read)
         let name = try CursorName(try context.parameters.name("cursor"))
         guard let cursor = try await cursors(of: queue).first(where: { $0.name == name }) else {
@@ -35,7 +35,7 @@ struct Cursors: Sendable {
     /// Places a cursor, or moves it forward; it never goes back. The same request again changes nothing, as clients and proxies make a PUT
     /// again by themselves: what was missed is added as the cursor moves, in the same transaction, and not to one that was placed.
     @Sendable private func put(_ request: Request, _ context: ServerContext) async throws -> Response {
-        _ = try QueryParameters(request, known: [])
+        try request.refuseParameters()
         let queue = try context.parameters.queue()
         let name = try CursorName(try context.parameters.name("cursor"))
         try context.principal.require(name.scope, cursorsOf: queue)
@@ -52,7 +52,7 @@ struct Cursors: Sendable {
     }
 
     @Sendable private func remove(_ request: Request, _ context: ServerContext) async throws {
-        _ = try QueryParameters(request, known: [])
+        try request.refuseParameters()
         let queue = try context.parameters.queue()
         let name = try CursorName(try context.parameters.name("cursor"))
         try context.principal.require(name.scope, cursorsOf: queue)

@@ -17,7 +17,7 @@ struct Replays: Sendable {
     }
 
     @Sendable private func replay(_ request: Request, _ context: ServerContext) async throws -> Response {
-        _ = try QueryParameters(request, known: [])
+        try request.refuseParameters()
         let queue = try context.queue(for: .operate)
         let entry = try await request.json(ReplayEntry.self, as: "The replay")
         let query = try entry.query(of: queue, now: time.now)

@@ -13,7 +13,7 @@ struct Commands: Sendable {
     }
 
     @Sendable private func command(_ request: Request, _ context: ServerContext) async throws -> Response {
-        _ = try QueryParameters(request, known: [])
+        try request.refuseParameters()
         try context.principal.require(.operate)
         let entry = try await request.json(CommandEntry.self, as: "The command")
         switch entry.selection {

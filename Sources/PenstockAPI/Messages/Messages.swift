@@ -69,7 +69,7 @@ struct Messages: Sendable {
     }
 
     @Sendable private func show(_ request: Request, _ context: ServerContext) async throws -> Response {
-        _ = try QueryParameters(request, known: [])
+        try request.refuseParameters()
         let sequence = try context.parameters.sequence()
         let record = try await lookup.message(
             sequence, context.principal, .read, withPayload: true, withAttempts: true)
@@ -87,7 +87,7 @@ struct Messages: Sendable {
     }
 
     @Sendable private func payload(_ request: Request, _ context: ServerContext) async throws -> Response {
-        _ = try QueryParameters(request, known: [])
+        try request.refuseParameters()
         let record = try await lookup.message(
             try context.parameters.sequence(), context.principal, .read, withPayload: true)
         return Response(
@@ -98,7 +98,7 @@ struct Messages: Sendable {
     }
 
     @Sendable private func why(_ request: Request, _ context: ServerContext) async throws -> Response {
-        _ = try QueryParameters(request, known: [])
+        try request.refuseParameters()
         try context.principal.require(.read)
         let sequence = try context.parameters.sequence()
         let reason = try await store.waitReason(of: sequence)

@@ -9,7 +9,7 @@ enum OpenAPI {
     static func add(to router: Router<ServerContext>) {
         let document = ByteBuffer(string: String(cString: penstock_api_document()))
         router.get("openapi.json") { request, _ in
-            _ = try QueryParameters(request, known: [])
+            try request.refuseParameters()
             return Response(
                 status: .ok, headers: [.contentType: "application/json"], body: ResponseBody(byteBuffer: document))
         }

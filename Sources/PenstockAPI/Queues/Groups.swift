@@ -36,7 +36,7 @@ struct Groups: Sendable {
     private func change(
         _ request: Request, _ context: ServerContext, _ change: (String) -> QueueChange
     ) async throws {
-        _ = try QueryParameters(request, known: [])
+        try request.refuseParameters()
         let queue = try context.queue(for: .operate)
         try await store.storage.configure(queue, change(try context.parameters.text("group")))
     }

@@ -73,7 +73,7 @@ struct QueueChanges: Sendable {
     }
 
     private func operated(_ request: Request, _ context: ServerContext) throws -> QueueName {
-        _ = try QueryParameters(request, known: [])
+        try request.refuseParameters()
         return try context.queue(for: .operate)
     }
 }

@@ -16,7 +16,7 @@ struct Queues: Sendable {
 
     /// All queues that the caller may look at.
     @Sendable private func list(_ request: Request, _ context: ServerContext) async throws -> Response {
-        _ = try QueryParameters(request, known: [])
+        try request.refuseParameters()
         try context.principal.require(.read)
         let status = try await store.storage.status(of: nil)
         let queues = status.queues.filter { context.principal.may(.read, $0.name) }
@@ -24,13 +24,13 @@ struct Queues: Sendable {
     }
 
     @Sendable private func show(_ request: Request, _ context: ServerContext) async throws -> Response {
-        _ = try QueryParameters(request, known: [])
+        try request.refuseParameters()
         let queue = try context.queue(for: .read)
         return .json(try await store.status(of: queue).json)
     }
 
     @Sendable private func workers(_ request: Request, _ context: ServerContext) async throws -> Response {
-        _ = try QueryParameters(request, known: [])
+        try request.refuseParameters()
         try context.principal.require(.read, nil)
         return .json(.object(["workers": .array(try await store.workers().map(\.json))]))
     }

@@ -16,7 +16,7 @@ struct SharedLimits: Sendable {
     }
 
     @Sendable private func list(_ request: Request, _ context: ServerContext) async throws -> Response {
-        _ = try QueryParameters(request, known: [])
+        try request.refuseParameters()
         try context.principal.require(.read, nil)
         return .json(.object(["limits": .array(try await store.limits().map(\.json))]))
     }
@@ -32,7 +32,7 @@ struct SharedLimits: Sendable {
     }
 
     private func operated(_ request: Request, _ context: ServerContext) throws -> LimitName {
-        _ = try QueryParameters(request, known: [])
+        try request.refuseParameters()
         try context.principal.require(.operate, nil)
         return try LimitName(try context.parameters.name("limit"))
     }

@@ -19,7 +19,7 @@ struct Claims: Sendable {
     private func claim(
         _ request: Request, _ context: ServerContext, from queue: QueueName?
     ) async throws -> Response {
-        _ = try QueryParameters(request, known: [])
+        try request.refuseParameters()
         try context.principal.require(.consume)
         if let queue { try context.principal.require(.consume, queue) }
         let claim = try await request.json(ClaimEntry.self, as: "The claim").claim(of: queue, by: context.principal)

@@ -41,7 +41,7 @@ struct Leases: Sendable {
     private func entries<Entry: Decodable>(
         _ type: Entry.Type, _ request: Request, _ context: ServerContext
     ) async throws -> [Entry] {
-        _ = try QueryParameters(request, known: [])
+        try request.refuseParameters()
         try context.principal.require(.consume)
         return try await request.json(BoundedArray<Entry>.self, as: "The list of leases").elements
     }

@@ -15,7 +15,7 @@ struct Settlements: Sendable {
     }
 
     @Sendable private func settle(_ request: Request, _ context: ServerContext) async throws -> Response {
-        _ = try QueryParameters(request, known: [])
+        try request.refuseParameters()
         // Nothing is read of somebody who may not do it anyway.
         try context.principal.require(.consume)
         let (body, written) = try await request.jsonAsWritten(

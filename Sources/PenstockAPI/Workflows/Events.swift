@@ -29,7 +29,7 @@ struct Events: Sendable {
     private func emit(
         _ request: Request, _ context: ServerContext, to target: EventTarget
     ) async throws -> Response {
-        _ = try QueryParameters(request, known: [])
+        try request.refuseParameters()
         let name = try EventName(try context.parameters.name("event"))
         let body = try await request.wholeBody(bytesMax: Limits.resultBytesMax)
         let isFirst = try await store.storage.emit(

@@ -38,7 +38,7 @@ struct Schedules: Sendable {
 
     /// Makes a schedule, or gives it another shape; where it has this one already, nothing changes.
     @Sendable private func put(_ request: Request, _ context: ServerContext) async throws -> Response {
-        _ = try QueryParameters(request, known: [])
+        try request.refuseParameters()
         let name = try ScheduleName(try context.parameters.name("schedule"))
         try context.principal.require(.operate)
         // A schedule as large as its payload may be, which base64 makes larger.
@@ -77,7 +77,7 @@ struct Schedules: Sendable {
     private func known(
         _ request: Request, _ context: ServerContext, _ scope: Scope
     ) async throws -> ScheduleRecord {
-        _ = try QueryParameters(request, known: [])
+        try request.refuseParameters()
         try context.principal.require(scope)
         let name = try ScheduleName(try context.parameters.name("schedule"))
         guard let record = try await found(name) else { throw PenstockError.unknown(name) }

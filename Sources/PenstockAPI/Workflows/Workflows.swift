@@ -55,7 +55,7 @@ struct Workflows: Sendable {
     }
 
     @Sendable private func show(_ request: Request, _ context: ServerContext) async throws -> Response {
-        _ = try QueryParameters(request, known: [])
+        try request.refuseParameters()
         try context.principal.require(.read, nil)
         return .json(try await store.workflow(try context.parameters.name("workflow")).json)
     }
@@ -72,7 +72,7 @@ struct Workflows: Sendable {
 
     /// A task with what it gave.
     @Sendable private func task(_ request: Request, _ context: ServerContext) async throws -> Response {
-        _ = try QueryParameters(request, known: [])
+        try request.refuseParameters()
         try context.principal.require(.read, nil)
         let (workflow, name) = (try context.parameters.workflow(), try TaskName(try context.parameters.name("task")))
         let query = TaskQuery(workflow, name: name, limit: 1, withResult: true)
@@ -84,7 +84,7 @@ struct Workflows: Sendable {
     }
 
     @Sendable private func cancel(_ request: Request, _ context: ServerContext) async throws -> Response {
-        _ = try QueryParameters(request, known: [])
+        try request.refuseParameters()
         try context.principal.require(.operate, nil)
         let workflow = try context.parameters.workflow()
         return .json(.cancelled(workflow, try await store.storage.cancel(workflow)))

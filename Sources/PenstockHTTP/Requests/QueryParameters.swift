@@ -113,3 +113,8 @@ package struct QueryParameters {
         do { return try make(text) } catch { throw Problem.invalid("'\(name)': \(error.message)") }
     }
 }
+
+extension Request {
+    /// Throws a problem with status 400 that names the first parameter: a request of this kind has none.
+    package func refuseParameters() throws(Problem) { _ = try QueryParameters(self, known: []) }
+}
