@@ -263,7 +263,7 @@ extension Call {
         let input = try input(MoveTaskInput.self)
         let queue = try queue(arn: input.SourceArn, for: .read)
         let limit = input.MaxResults ?? 1
-        guard (1...10).contains(limit) else { throw Refusal.outOfRange("MaxResults", limit, 1...10) }
+        try Refusal.require("MaxResults", limit, in: 1...10)
         let results = moves.of(queue, limit: limit).map { task in
             let toMove = max(task.toMoveCount, task.movedCount)
             var members: [JSONValue.Member] = [

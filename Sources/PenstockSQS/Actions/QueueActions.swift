@@ -163,7 +163,7 @@ extension Call {
     private func page(
         _ names: [QueueName], _ member: String, _ countMax: Int?, _ token: String?, isAlwaysThere: Bool
     ) throws -> Response {
-        if let countMax, !(1...1000).contains(countMax) { throw Refusal.outOfRange("MaxResults", countMax, 1...1000) }
+        if let countMax { try Refusal.require("MaxResults", countMax, in: 1...1000) }
         var names = names.sorted()[...]
         if let token {
             guard let data = Data(base64Encoded: token),

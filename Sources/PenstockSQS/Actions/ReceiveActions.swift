@@ -18,13 +18,11 @@ extension Call {
         let queue = try queue(input.QueueUrl, for: .consume)
         let settings = try await directory.settings(of: queue)
         let limit = input.MaxNumberOfMessages ?? 1
-        guard (1...10).contains(limit) else { throw Refusal.outOfRange("MaxNumberOfMessages", limit, 1...10) }
+        try Refusal.require("MaxNumberOfMessages", limit, in: 1...10)
         let wait = input.WaitTimeSeconds ?? settings.number("ReceiveMessageWaitTimeSeconds")
-        guard (0...20).contains(wait) else { throw Refusal.outOfRange("WaitTimeSeconds", wait, 0...20) }
+        try Refusal.require("WaitTimeSeconds", wait, in: 0...20)
         let visibility = input.VisibilityTimeout ?? settings.number("VisibilityTimeout")
-        guard (0...43_200).contains(visibility) else {
-            throw Refusal.outOfRange("VisibilityTimeout", visibility, 0...43_200)
-        }
+        try Refusal.require("VisibilityTimeout", visibility, in: 0...43_200)
         let names = Set(input.AttributeNames ?? []).union(input.MessageSystemAttributeNames ?? [])
         if let unknown = names.first(where: { !Self.systemAttributes.contains($0) }) {
             throw Refusal("InvalidAttributeName", "Unknown Attribute \(Escape.text(unknown)).")

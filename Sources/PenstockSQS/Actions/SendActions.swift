@@ -111,7 +111,7 @@ private struct Outgoing {
         // In a queue in order a message has no delay of its own, not even 0: it would overtake those of its group.
         let given = settings.isFifo ? nil : input.DelaySeconds
         let delay = given ?? settings.number("DelaySeconds")
-        guard (0...900).contains(delay) else { throw .outOfRange("DelaySeconds", delay, 0...900) }
+        try Refusal.require("DelaySeconds", delay, in: 0...900)
         if let (due, wait) = settings.due(after: delay, now: now) {
             message.due = due
             // A delay may be longer than the time that a queue keeps its messages for. No message expires before it is due.

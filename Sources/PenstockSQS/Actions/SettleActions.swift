@@ -74,7 +74,7 @@ extension Call {
     private func visibility(_ input: ShownHandle, _ place: ReceiptHandle.Place) throws(Refusal) -> VisibilityChange {
         let handle = try handle(input, place)
         guard let seconds = input.VisibilityTimeout else { throw .missing("VisibilityTimeout") }
-        guard (0...43_200).contains(seconds) else { throw .outOfRange("VisibilityTimeout", seconds, 0...43_200) }
+        try Refusal.require("VisibilityTimeout", seconds, in: 0...43_200)
         return VisibilityChange(handle: handle, seconds: seconds)
     }
 

@@ -62,8 +62,10 @@ extension Refusal {
 
     static func invalid(_ message: String) -> Refusal { Refusal("InvalidParameterValue", message) }
 
-    static func outOfRange(_ parameter: String, _ value: Int, _ range: ClosedRange<Int>) -> Refusal {
-        invalid(
+    /// Throws a refusal when the value of a parameter is out of its range.
+    static func require(_ parameter: String, _ value: Int, in range: ClosedRange<Int>) throws(Refusal) {
+        guard !range.contains(value) else { return }
+        throw .invalid(
             "Value \(value) for parameter \(parameter) is invalid. Reason: Must be between \(range.lowerBound) and "
                 + "\(range.upperBound), if provided.")
     }
