@@ -105,8 +105,3 @@ struct Call {
         "arn:aws:sqs:\(Signature.region(of: request) ?? "us-east-1"):\(Self.account):\(queue.text)"
     }
 }
-
-extension Response {
-    /// What an action answers that says nothing.
-    static var amazonEmpty: Response { .amazonJSON(.object([])) }
-}

@@ -38,7 +38,10 @@ extension Call {
                 // It is there for the next one at once. Its handle is good as long as nobody has received it again.
                 _ = try await store.settle(messages.map { Settlement($0.lease, Self.givenBack) })
             }
-            return response(json, messages.map(\.lease))
+            // Those that cannot be written any more, as the client has gone, are given back.
+            return .amazonJSON(
+                body: .handingOver(
+                    messages.map(\.lease), of: queues, ByteBuffer(bytes: json.bytes), on: context.eventLoop))
         } catch {
             // Nobody hears of them. Those that cannot be given back come back when their leases end.
             try? await queues.giveBack(messages.map(\.lease))
@@ -85,13 +88,6 @@ extension Call {
             if name.utf8.count <= Limits.workerNameBytesMax { return try WorkerName(ofToken: name) }
             return try WorkerName("sqs \(SHA256.hash(data: Array(principal.name.utf8)).hex)")
         }
-    }
-
-    /// The messages as an answer. Those that cannot be written any more, as the client has gone, are given back.
-    private func response(_ json: JSONValue, _ leases: [Lease]) -> Response {
-        Response(
-            status: .ok, headers: [.contentType: "application/x-amz-json-1.0"],
-            body: .handingOver(leases, of: queues, ByteBuffer(bytes: json.bytes), on: context.eventLoop))
     }
 
     private func json(

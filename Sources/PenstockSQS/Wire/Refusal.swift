@@ -1,6 +1,5 @@
 import HTTPTypes
 import Hummingbird
-import NIOCore
 import PenstockCore
 import PenstockFormats
 import PenstockHTTP
@@ -88,15 +87,6 @@ extension Refusal {
                 "InternalFailure", "The store has failed; the server's log says how.", status: .internalServerError,
                 isSendersFault: false)
         }
-    }
-}
-
-extension Response {
-    /// A response as the JSON protocol of Amazon's services has it.
-    static func amazonJSON(_ value: JSONValue, status: HTTPResponse.Status = .ok) -> Response {
-        Response(
-            status: status, headers: [.contentType: "application/x-amz-json-1.0"],
-            body: ResponseBody(byteBuffer: ByteBuffer(bytes: value.bytes)))
     }
 }
 
