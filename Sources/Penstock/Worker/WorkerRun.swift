@@ -141,12 +141,12 @@ final class WorkerRun<Element: Sendable>: Sendable {
         let end = run.left(await handle(claimed, run))
         timer?.cancel()
         inFlight.endRun(run)
-        var finished: HandlerSlots.Finished?
-        // What was given up was handed in then.
-        if case .givenUp = end {
-        } else {
-            finished = end.verdict.map { HandlerSlots.Finished(claimed: claimed, verdict: $0) }
-        }
+        let finished: HandlerSlots.Finished? =
+            switch end {
+            // What was given up was handed in then.
+            case .givenUp: nil
+            default: end.verdict.map { HandlerSlots.Finished(claimed: claimed, verdict: $0) }
+            }
         if let next = slots.leave(finished, after: .microseconds(time.boot.microseconds - began.microseconds)) {
             begin(next)
         }
