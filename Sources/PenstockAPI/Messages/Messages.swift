@@ -124,12 +124,12 @@ struct Messages: Sendable {
         guard case .happened(let result) = end else {
             return Self.goesOn(try await lookup.message(sequence, context.principal, .read))
         }
-        var members: [JSONValue.Member] = [
-            .init(key: "sequence", value: .integer(sequence.rawValue)),
-            .init(key: "state", value: .string(MessageState.done.rawValue)),
-        ]
-        members.append(result.map { .bytes($0, "result") } ?? .init(key: "result", value: .null))
-        return .json(.object(members))
+        return .json(
+            .object([
+                .init(key: "sequence", value: .integer(sequence.rawValue)),
+                .init(key: "state", value: .string(MessageState.done.rawValue)),
+                .result(result),
+            ]))
     }
 
     private static func goesOn(_ record: MessageRecord) -> Response {

@@ -79,8 +79,7 @@ struct Workflows: Sendable {
         guard let task = try await store.storage.tasks(query).first, case .object(let members) = task.json else {
             throw PenstockError(.unknownTask, "The workflow '\(workflow)' has no task called '\(name)'.")
         }
-        return .json(
-            .object(members + [task.result.map { .bytes($0, "result") } ?? .init(key: "result", value: .null)]))
+        return .json(.object(members + [.result(task.result)]))
     }
 
     @Sendable private func cancel(_ request: Request, _ context: ServerContext) async throws -> Response {

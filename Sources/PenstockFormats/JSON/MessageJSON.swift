@@ -105,6 +105,11 @@ extension JSONValue.Member {
     /// A payload, under the key that says how it is written.
     package static func payload(_ bytes: [UInt8]) -> JSONValue.Member { .bytes(bytes, "payload") }
 
+    /// What a message or a task gave; `null` when it gave nothing.
+    package static func result(_ bytes: [UInt8]?) -> JSONValue.Member {
+        bytes.map { .bytes($0, "result") } ?? JSONValue.Member(key: "result", value: .null)
+    }
+
     /// Bytes, under `key` when they are text, and as base64 under `keyBase64` otherwise.
     package static func bytes(_ bytes: [UInt8], _ key: String) -> JSONValue.Member {
         if let text = String(validating: bytes, as: UTF8.self) {
