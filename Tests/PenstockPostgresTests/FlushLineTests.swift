@@ -32,7 +32,7 @@ struct FlushLineTests {
         if isThere { try mark.write(writer) }
         let call = try #require(PostedCall([NewMessage(payload: [1])], to: schema.jobs, durability: .powerLoss))
         try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
-            let job = PendingJob(
+            let job = Job(
                 durability: .powerLoss, check: nil, deadline: .now + .seconds(60), posted: (call, { _ in }),
                 body: { _ in }, continuation: continuation)
             job.accept([])

@@ -11,7 +11,7 @@ import Synchronization
 final class FlushLine: Sendable {
     /// What a transaction's callers wait for.
     struct Entry: Sendable {
-        var jobs: [any Job]
+        var jobs: [Job]
         let mark: CommitMark
         /// What other processes of this machine had asked for.
         var requests: [PostedRequest] = []
@@ -31,7 +31,7 @@ final class FlushLine: Sendable {
         var isRefused: Bool { ["28", "53"].contains(cause.errorClass) }
 
         /// Whether that ends a call at once, so that others need not wait for it.
-        func ends(_ job: any Job) -> Bool { isRefused && job.durability == .powerLoss }
+        func ends(_ job: Job) -> Bool { isRefused && job.durability == .powerLoss }
     }
 
     /// A connection for the thread. The writer's thread makes it, and has no more to do with it then.

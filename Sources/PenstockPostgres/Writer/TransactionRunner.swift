@@ -131,7 +131,7 @@ final class TransactionRunner {
         return (try? SaidVerdicts.areOpen(session.connection)) ?? false
     }
 
-    private func isAnswered(_ job: any Job) -> Bool {
+    private func isAnswered(_ job: Job) -> Bool {
         guard let session = connection.session else { return false }
         let start = ContinuousClock.now
         defer { connection.sessions.stalls.note(since: start) }
@@ -156,7 +156,7 @@ final class TransactionRunner {
     /// Carries out jobs in one transaction, however often the server goes away meanwhile, until their deadline.
     ///
     /// - Parameter takesRequests: whether also what other processes of this machine have asked for; else other jobs may wait behind these.
-    private func together(_ jobs: [any Job], takesRequests: Bool) throws {
+    private func together(_ jobs: [Job], takesRequests: Bool) throws {
         let deadline = jobs.map(\.deadline).min() ?? .now
         number += 1
         var guardsAttempts = false
@@ -199,7 +199,7 @@ final class TransactionRunner {
 
     /// - Returns: what is to be asked for when the COMMIT has no answer; `nil`: the jobs have theirs.
     private func transact(
-        _ jobs: [any Job], until deadline: ContinuousClock.Instant, _ guardsAttempts: Bool, _ takesRequests: Bool
+        _ jobs: [Job], until deadline: ContinuousClock.Instant, _ guardsAttempts: Bool, _ takesRequests: Bool
     ) throws -> LostCommit? {
         var session = try connection.connected(until: deadline)
         let server = session.server
@@ -274,7 +274,7 @@ final class TransactionRunner {
     }
 
     /// Rings, and answers those who need not wait for the disk.
-    private func committed(_ jobs: [any Job], _ transaction: Transaction, _ entry: FlushLine.Entry) {
+    private func committed(_ jobs: [Job], _ transaction: Transaction, _ entry: FlushLine.Entry) {
         access?.leave()
         transaction.committed()
         bell.ring(transaction.rings)
@@ -282,7 +282,7 @@ final class TransactionRunner {
     }
 
     /// - Parameter entry: what was committed, without the jobs.
-    private func answer(_ jobs: [any Job], _ entry: FlushLine.Entry) {
+    private func answer(_ jobs: [Job], _ entry: FlushLine.Entry) {
         var entry = entry
         for job in jobs {
             if job.awaitsFlush {

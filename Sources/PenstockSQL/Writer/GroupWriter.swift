@@ -14,7 +14,7 @@ import Synchronization
 /// answer.
 package final class GroupWriter: Sendable {
     private struct State {
-        var jobs: [any Job] = []
+        var jobs: [Job] = []
         /// Whether the thread has to be woken.
         var isAsleep = false
         var isStopping = false
@@ -66,11 +66,11 @@ package final class GroupWriter: Sendable {
         durability: Durability? = nil,
         weight: Int = 1,
         duringMove: Departure.Allowance = .nothing,
-        check: PendingJob.Check<T>? = nil,
-        posted: PendingJob.Posted<T>? = nil,
-        unflushed: PendingJob.Unflushed<T>? = nil,
+        check: Job.Check<T>? = nil,
+        posted: Job.Posted<T>? = nil,
+        unflushed: Job.Unflushed<T>? = nil,
         flushed: (any MessageStore).Flushed? = nil,
-        prefetch: PendingJob.Prefetch? = nil,
+        prefetch: Job.Prefetch? = nil,
         _ body: @escaping @Sendable (Transaction) throws -> T
     ) async throws -> T {
         if let refusal {
@@ -78,7 +78,7 @@ package final class GroupWriter: Sendable {
             throw refusal
         }
         return try await withCheckedThrowingContinuation { continuation in
-            let job = PendingJob(
+            let job = Job(
                 durability: durability, weight: weight, duringMove: duringMove, check: check, deadline: .now + busyMax,
                 posted: posted, unflushed: unflushed, flushed: flushed, prefetch: prefetch, body: body,
                 continuation: continuation)
@@ -101,7 +101,7 @@ package final class GroupWriter: Sendable {
         var failure: (any Error)?
         do {
             try await withCheckedThrowingContinuation { continuation in
-                let job = PendingJob(
+                let job = Job(
                     duringMove: .all, check: { connection, _ in try check(connection) ? () : nil },
                     deadline: .now + (patience ?? busyMax), body: last, continuation: continuation)
                 if !submit(job, isLast: true) { continuation.resume() }
@@ -135,7 +135,7 @@ package final class GroupWriter: Sendable {
     private static var closed: PenstockError { PenstockError(.closed, "The store is closed; open it again.") }
 
     /// Puts `job` in the line; false when the writer was told to end before.
-    private func submit(_ job: (any Job)?, isLast: Bool = false) -> Bool {
+    private func submit(_ job: Job?, isLast: Bool = false) -> Bool {
         let (isAccepted, mustWake) = state.withLock { state in
             if state.isStopping { return (false, false) }
             if let job { state.jobs.append(job) }
@@ -167,10 +167,10 @@ extension GroupWriter {
     ///
     /// - Parameter unanswered: answers jobs by reading, and gives back those that want a transaction.
     /// - Returns: whether jobs are left.
-    package func look(_ unanswered: ([any Job]) -> [any Job]) -> Bool {
+    package func look(_ unanswered: ([Job]) -> [Job]) -> Bool {
         // A caller that has its answer may have asked for the next thing by now, which a look may answer as well.
         while count > 0 {
-            let jobs = state.withLock { state -> [any Job]? in
+            let jobs = state.withLock { state -> [Job]? in
                 guard state.jobs.allSatisfy(\.canCheck) else { return nil }
                 defer { state.jobs = [] }
                 return state.jobs
@@ -184,7 +184,7 @@ extension GroupWriter {
     }
 
     /// The jobs of the next transaction.
-    package func take() -> [any Job] {
+    package func take() -> [Job] {
         state.withLock { state in
             var weight = 0
             let count = state.jobs.prefix { job in
@@ -220,19 +220,19 @@ extension GroupWriter {
     package var wantsNothingElse: Bool { state.withLock { $0.jobs.areForPowerLoss } }
 
     /// The first `count` jobs, which nobody carries out any more.
-    package func takeFirst(_ count: Int) -> [any Job] {
+    package func takeFirst(_ count: Int) -> [Job] {
         state.withLock { $0.jobs.removeFirst(upTo: count) }
     }
 
     /// The jobs that another process has carried out, with what each of them gave.
-    package func accept(_ receipts: [[Receipt]]) -> [any Job] {
+    package func accept(_ receipts: [[Receipt]]) -> [Job] {
         let jobs = takeFirst(receipts.count)
         for (job, receipts) in zip(jobs, receipts) { job.accept(receipts) }
         return jobs
     }
 
     /// The jobs whose deadline has come, but for the first `count`; nobody carries them out any more.
-    package func takeLate(after count: Int) -> [any Job] {
+    package func takeLate(after count: Int) -> [Job] {
         let now = ContinuousClock.now
         return state.withLock { state in
             let late = state.jobs.dropFirst(count).filter { $0.deadline <= now }
@@ -244,7 +244,7 @@ extension GroupWriter {
     }
 }
 
-extension [any Job] {
+extension [Job] {
     /// Whether one of them asks to survive a loss of power.
     package var includePowerLoss: Bool { contains { $0.durability == .powerLoss } }
 
@@ -252,7 +252,7 @@ extension [any Job] {
     package var areForPowerLoss: Bool { allSatisfy { $0.durability == .powerLoss } }
 
     /// Takes out the first ones, `count` at most.
-    fileprivate mutating func removeFirst(upTo count: Int) -> [any Job] {
+    fileprivate mutating func removeFirst(upTo count: Int) -> [Job] {
         if count >= self.count {
             defer { self = [] }
             return self

@@ -2,40 +2,10 @@ package import PenstockCore
 import Synchronization
 import PenstockProcesses
 
-/// One caller's part of a transaction.
-package protocol Job: AnyObject, Sendable {
-    var durability: Durability? { get }
-    var weight: Int { get }
-    /// Whether the answer, once it is committed, must also be on the disk. A refusal need not.
-    var awaitsFlush: Bool { get }
-    /// Whether ``check(_:now:)`` may answer without a transaction.
-    var canCheck: Bool { get }
-
-    /// Until when the caller waits for the right to write.
-    var deadline: ContinuousClock.Instant { get }
-    /// The same work for another process to carry out; `nil` when this one has to.
-    var postedCall: PostedCall? { get }
-
-    /// Finds out by reading whether there is anything to do; answers the caller and returns true if not.
-    func check(_ connection: Connection, now: Timestamp) throws -> Bool
-    /// Says what ``perform(in:)`` is about to read. Whatever it says, the answer is the same.
-    func prefetch(_ connection: Connection, _ policies: PolicyCache) throws
-    /// Does the work and keeps the answer, a refusal included. Throws only what must undo the whole transaction.
-    func perform(in transaction: Transaction) throws
-    /// Keeps the answer of the process that has carried out the ``postedCall``.
-    func accept(_ receipts: [Receipt])
-    /// It is committed, and not on the disk yet: answers a caller that does not wait for that.
-    ///
-    /// - Returns: whether the caller has its answer.
-    func answerUnflushed() -> Bool
-    /// Gives the caller its answer: that of ``perform(in:)`` or, when the transaction came to nothing, `error`.
-    func finish(_ error: (any Error)?)
-}
-
-/// A job that answers a waiting task.
+/// One caller's part of a transaction. The caller is a task that waits for the answer.
 ///
 /// Only what makes one knows the type of the answer: the writer's thread asks each job ten times, and would look the type up each time.
-package final class PendingJob: Job {
+package final class Job: Sendable {
     package typealias Check<Answer> = @Sendable (Connection, Timestamp) throws -> Answer?
     package typealias Prefetch = @Sendable (Connection, PolicyCache) throws -> Void
     /// The same call for another process to carry out, and what its receipts are to the caller.
@@ -53,7 +23,9 @@ package final class PendingJob: Job {
 
     package let durability: Durability?
     package let weight: Int
+    /// Until when the caller waits for the right to write.
     package let deadline: ContinuousClock.Instant
+    /// The same work for another process to carry out; `nil` when this one has to.
     package let postedCall: PostedCall?
     private let duringMove: Departure.Allowance
     private let readOnlyCheck: (@Sendable (Connection, Timestamp) throws -> Reply?)?
@@ -100,8 +72,10 @@ package final class PendingJob: Job {
         if let posted { replyToReceipts = { reply(posted.answer($0)) } } else { replyToReceipts = nil }
     }
 
+    /// Whether ``check(_:now:)`` may answer without a transaction.
     package var canCheck: Bool { readOnlyCheck != nil }
 
+    /// Whether the answer, once it is committed, must also be on the disk. A refusal need not.
     package var awaitsFlush: Bool {
         guard durability == .powerLoss else { return false }
         return switch outcome.withLock({ $0 }) {
@@ -110,6 +84,7 @@ package final class PendingJob: Job {
         }
     }
 
+    /// Finds out by reading whether there is anything to do; answers the caller and returns true if not.
     package func check(_ connection: Connection, now: Timestamp) throws -> Bool {
         do {
             guard let reply = try readOnlyCheck?(connection, now) else { return false }
@@ -121,10 +96,12 @@ package final class PendingJob: Job {
         return true
     }
 
+    /// Says what ``perform(in:)`` is about to read. Whatever it says, the answer is the same.
     package func prefetch(_ connection: Connection, _ policies: PolicyCache) throws {
         try prefetch?(connection, policies)
     }
 
+    /// Does the work and keeps the answer, a refusal included. Throws only what must undo the whole transaction.
     package func perform(in transaction: Transaction) throws {
         do {
             try transaction.departure?.refuse(unless: duringMove)
@@ -135,10 +112,14 @@ package final class PendingJob: Job {
         }
     }
 
+    /// Keeps the answer of the process that has carried out the ``postedCall``.
     package func accept(_ receipts: [Receipt]) {
         if let replyToReceipts { outcome.withLock { $0 = .done(replyToReceipts(receipts)) } }
     }
 
+    /// It is committed, and not on the disk yet: answers a caller that does not wait for that.
+    ///
+    /// - Returns: whether the caller has its answer.
     package func answerUnflushed() -> Bool {
         guard flushed != nil, case .done(let reply) = outcome.withLock({ $0 }) else { return false }
         outcome.withLock { $0 = .answered }
@@ -146,6 +127,7 @@ package final class PendingJob: Job {
         return true
     }
 
+    /// Gives the caller its answer: that of ``perform(in:)`` or, when the transaction came to nothing, `error`.
     package func finish(_ error: (any Error)?) {
         switch outcome.withLock({ $0 }) {
         case .answered:
@@ -178,7 +160,7 @@ extension PenstockError {
     }
 }
 
-extension [any Job] {
+extension [Job] {
     /// Carries out what other processes have asked for, and then the jobs; enqueues of a few messages together.
     package func perform(
         with requests: inout [PostedRequest], _ answers: any AnswerRows, in transaction: Transaction

@@ -14,7 +14,7 @@ import PenstockSQL
 /// A flush that fails may have lost pages that no later flush knows of. So nothing is called durable from then on.
 final class Flusher: Sendable {
     private struct State {
-        var jobs: [any Job] = []
+        var jobs: [Job] = []
         var hasThread = false
         var isStopping = false
         var failure: PenstockError?
@@ -51,14 +51,14 @@ final class Flusher: Sendable {
     ///
     /// - Returns: whether all that was committed before is on the disk.
     @discardableResult
-    func flush(for jobs: [any Job]) -> Bool {
+    func flush(for jobs: [Job]) -> Bool {
         let failure = flushed()
         for job in jobs { job.finish(failure) }
         return failure == nil
     }
 
     /// Flushes and answers `jobs` on a thread of its own, together with others that come meanwhile.
-    func flushSoon(for jobs: [any Job]) {
+    func flushSoon(for jobs: [Job]) {
         let (mustWake, mustStart) = state.withLock { state in
             defer {
                 state.jobs += jobs

@@ -47,13 +47,13 @@ final class TransactionRunner {
     /// What came of some jobs.
     private struct Outcome {
         /// Jobs that are committed, and not answered yet.
-        var committed: [any Job] = []
+        var committed: [Job] = []
         /// Jobs that came to nothing, and why.
-        var failed: [(job: any Job, error: any Error)] = []
+        var failed: [(job: Job, error: any Error)] = []
         /// What to ring for.
         var rings: [(bucket: Int, ring: Ring)] = []
         /// Jobs that are committed, and on the disk where that was asked for, and not answered yet.
-        var flushed: [any Job] = []
+        var flushed: [Job] = []
         /// Requests of other processes that are committed, and whose processes do not know it yet.
         var requests: [PostedRequest] = []
     }
@@ -97,7 +97,7 @@ final class TransactionRunner {
         }
     }
 
-    private func isAnswered(_ job: any Job, _ connection: SQLiteConnection) -> Bool {
+    private func isAnswered(_ job: Job, _ connection: SQLiteConnection) -> Bool {
         do {
             return try job.check(connection, now: time.now)
         } catch let error as DatabaseError where error.resultCode == .SQLITE_BUSY {
@@ -123,7 +123,7 @@ final class TransactionRunner {
         doorbell.ring(outcome.rings)
         for (job, error) in outcome.failed { job.finish(error) }
         for job in outcome.flushed { job.finish(nil) }
-        var unflushed: [any Job] = []
+        var unflushed: [Job] = []
         var isWaitedFor = false
         for job in outcome.committed {
             if access.flusher != nil, job.awaitsFlush {
@@ -153,8 +153,8 @@ final class TransactionRunner {
     ///
     /// - Returns: `nil` when another program has the file.
     private func runTogether() -> Outcome? {
-        var jobs: [any Job] = []
-        var refused: [(job: any Job, error: any Error)] = []
+        var jobs: [Job] = []
+        var refused: [(job: Job, error: any Error)] = []
         do throws(Failure) {
             let commitFlushes = access.flusher == nil && writer.wantsPowerLoss
             var outcome = try transact(commitFlushes: commitFlushes, takesRequests: true) {
@@ -180,7 +180,7 @@ final class TransactionRunner {
         }
     }
 
-    private func runOneByOne(_ jobs: [any Job]) -> Outcome {
+    private func runOneByOne(_ jobs: [Job]) -> Outcome {
         var outcome = Outcome()
         for (index, job) in jobs.enumerated() {
             let commitFlushes = access.flusher == nil && job.durability == .powerLoss
@@ -221,7 +221,7 @@ final class TransactionRunner {
     ///   - jobs: gives them once the transaction has begun.
     /// - Returns: `nil` when another program has the file; nothing was done then.
     private func transact(
-        commitFlushes: Bool, takesRequests: Bool, _ jobs: () -> [any Job]
+        commitFlushes: Bool, takesRequests: Bool, _ jobs: () -> [Job]
     ) throws(Failure) -> Outcome? {
         var hadJobs = false
         var requests: [PostedRequest] = []
