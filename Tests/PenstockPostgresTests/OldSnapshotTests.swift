@@ -46,6 +46,73 @@ struct OldSnapshotTests {
         try holder.run("COMMIT")
     }
 
+    /// Messages that were due are behind a claim that has put them in line.
+    @Test func isNotGoneThroughForWhatIsDue() async throws {
+        let time = ManualTime()
+        let later = NewMessage(payload: [1], due: .after(.seconds(2)))
+        func live(_ count: Int, _ store: PostgresStore) async throws {
+            for _ in 0..<count {
+                _ = try await store.enqueue([later], to: jobs, durability: .processCrash)
+                time.advance(by: .seconds(2))
+                let claim = try await store.claim(ClaimRequest(queue: jobs, limit: 1, lease: .seconds(30)))
+                #expect(claim.messages.count == 1)
+                _ = try await store.settle(claim.messages.map { Settlement($0.lease, .done) })
+            }
+        }
+        let store = try await PostgresStore.open(url: url, options: .init(time: time))
+        try await store.configure(jobs, .create(QueuePolicy(), ifAbsent: true))
+        let holder = try Sessions.connect(to: address, busyMax: .seconds(60))
+        try holder.run("SET idle_in_transaction_session_timeout = 0; BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1")
+        let server = try Sessions.connect(to: address, busyMax: .seconds(60))
+        try await live(400, store)
+        try await store.close()
+        let before = try await entriesRead(server, address, of: ["penstock_scheduled"])
+        let heir = try await PostgresStore.open(url: url, options: .init(time: time))
+        try await live(20, heir)
+        try await heir.close()
+        let read = try await entriesRead(server, address, of: ["penstock_scheduled"]) - before
+        // The first claim of a process looks from the first one on, and does so up to four times.
+        #expect(read < 10 * 400, "\(read) entries")
+        try holder.run("COMMIT")
+    }
+
+    /// A look for what is due begins where the last claim has found nothing, unless the clock was set back, or a hand was there.
+    @Test(arguments: [1, 2])
+    func hidesNoMessageThatIsDue(_ processCount: Int) async throws {
+        let time = ManualTime()
+        let first = try await PostgresStore.open(url: url, options: .init(time: time))
+        let second = processCount == 1 ? first : try await PostgresStore.open(url: url, options: .init(time: time))
+        try await first.configure(jobs, .create(QueuePolicy(), ifAbsent: true))
+        func enqueue(_ text: String, after delay: Duration) async throws {
+            let message = NewMessage(payload: Array(text.utf8), due: .after(delay))
+            _ = try await second.enqueue([message], to: jobs, durability: .processCrash)
+        }
+        func claimed() async throws -> [String] {
+            let claim = try await first.claim(ClaimRequest(queue: jobs, limit: 1, lease: .seconds(3600)))
+            return claim.messages.map { String(decoding: $0.payload, as: UTF8.self) }
+        }
+        // The first claim of a process looks from the first one on.
+        #expect(try await claimed() == [])
+        try await enqueue("a", after: .seconds(10))
+        time.advance(by: .seconds(10))
+        #expect(try await claimed() == ["a"])
+        try await enqueue("b", after: .milliseconds(1))
+        #expect(try await claimed() == [])
+        time.advance(by: .milliseconds(1))
+        #expect(try await claimed() == ["b"])
+        time.set(wall: time.now - .seconds(5))
+        try await enqueue("c", after: .seconds(1))
+        time.advance(by: .seconds(1))
+        #expect(try await claimed() == ["c"])
+        time.advance(by: .seconds(60))
+        try await enqueue("d", after: .seconds(60))
+        #expect(try await claimed() == [])
+        try Sessions.connect(to: address, busyMax: .seconds(60)).run("UPDATE penstock_scheduled SET due_at = 0")
+        #expect(try await claimed() == ["d"])
+        try await first.close()
+        if processCount == 2 { try await second.close() }
+    }
+
     /// A claim begins where the last one ended, unless something became ready before that.
     @Test(arguments: [1, 2])
     func hidesNoMessageThatComesBeforeOthers(_ processCount: Int) async throws {

@@ -137,7 +137,7 @@ final class TransactionRunner {
         defer { connection.sessions.stalls.note(since: start) }
         do {
             session.server.deadline = job.deadline + WriterSession.grace
-            return try job.check(session.connection, now: time.now)
+            return try job.check(session.connection, policies, now: time.now)
         } catch let error as ServerError where error.isLost || error.mayBeTriedAgain {
             if error.isLost { connection.disconnect() }
             return false

@@ -6,7 +6,8 @@ extension Claiming {
     ///
     /// - Returns: the empty claim, or `nil` when there is something to take or to make ready.
     static func check(
-        _ request: ClaimRequest, _ connection: Connection, _ now: Timestamp, _ time: any TimeSource
+        _ request: ClaimRequest, _ connection: Connection, _ policies: PolicyCache, _ now: Timestamp,
+        _ time: any TimeSource
     ) throws -> Claim? {
         guard let queue = try connection.first(readQueue, .text(request.queue.text), read: Look.init) else {
             throw PenstockError.unknown(request.queue)
@@ -30,7 +31,10 @@ extension Claiming {
             else { return nil }
             return .withheld(until: earlier(opens, queue.expiry))
         }
-        var due = try connection.first(firstDue, .integer(id)) { Timestamp(microseconds: $0.integer(0)) }
+        let dueStart = policies.dueStart(of: id, at: now)
+        var due = try firstDue(of: id, from: dueStart, connection)
+        // Some must be before that, and the claim looks further.
+        if due == nil, dueStart > .min, try connection.has(anyScheduled, .integer(id)) { return nil }
         if let due, due <= now { return nil }
         due = earlier(due, queue.expiry)
         if queue.waitsForRates {
@@ -98,4 +102,7 @@ extension Claiming {
                     AND (turn, sequence) >= ((SELECT from_turn FROM start), (SELECT from_sequence FROM start)))
                 OR EXISTS (SELECT 1 FROM penstock_ready WHERE queue_id = ?1 AND priority < (SELECT from_priority FROM start))
             """)
+    private static let anyScheduled = Query(
+        "SELECT 1 FROM penstock_depth WHERE queue_id = ?1 AND scheduled <> 0",
+        server: "\(withStart) SELECT 1 FROM start WHERE scheduled <> 0")
 }

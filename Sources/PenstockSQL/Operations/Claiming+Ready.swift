@@ -26,7 +26,7 @@ extension Claiming {
     /// that is behind many that are not due. Most come to be due in the order of their numbers, or many at one moment.
     static func firstDueNumber(of id: Int64, in transaction: Transaction) throws -> Int64 {
         try transaction.connection.integer(
-            readFirstDue, .integer(id), .integer(transaction.now.microseconds), .integer(Int64(dueLookMax))) ?? 0
+            readFirstDueNumber, .integer(id), .integer(transaction.now.microseconds), .integer(Int64(dueLookMax))) ?? 0
     }
 
     /// The messages that are next in line, with their payloads. Rows that contradict the rest are set aside on the way.
@@ -143,7 +143,7 @@ extension Claiming {
         return reading
     }
 
-    private static let readFirstDue = Query(
+    private static let readFirstDueNumber = Query(
         """
         SELECT coalesce(min(CASE WHEN queue_id = ?1 AND due_at <= ?2 THEN sequence END), max(sequence), 0) FROM (
             SELECT sequence, queue_id, due_at FROM penstock_scheduled WHERE sequence > 0 ORDER BY sequence LIMIT ?3) AS found
@@ -171,8 +171,8 @@ extension Claiming {
             """)
     /// On a server: what the depths of queue ?1 say of its line.
     static let withStart = """
-        WITH start AS MATERIALIZED (SELECT ready, from_priority, from_turn, from_sequence FROM penstock_depth
-            WHERE queue_id = ?1 ORDER BY version DESC LIMIT 1)
+        WITH start AS MATERIALIZED (SELECT scheduled, ready, from_priority, from_turn, from_sequence
+            FROM penstock_depth WHERE queue_id = ?1 ORDER BY version DESC LIMIT 1)
         """
     private static let readyColumns = """
         ready.sequence, ready.priority, ready.attempt, log.enqueued_at, log.headers, log.origin, log.payload,

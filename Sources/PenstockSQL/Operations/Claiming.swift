@@ -14,7 +14,7 @@ enum Claiming {
         guard let id = policies.unlimitedQueue(request.queue) else { return }
         try Cascade.prefetch(connection)
         try ExpiryRows.prefetchFirst(of: id, connection)
-        try connection.prefetch(firstDue, .integer(id))
+        try connection.prefetch(readFirstDue, .integer(id), .integer(policies.dueStart(of: id)))
         try prefetchReady(of: id, limit: request.limit, trusting: policies.trustsLineStart(of: id), connection)
         if request.remoteWorker == nil { try worker.prefetch(connection) }
     }
@@ -51,19 +51,34 @@ enum Claiming {
         let isAllOpen = try GroupRates.openDue(account, in: transaction)
         let hasSchedules = try transaction.policies.hasSchedules(account.id, transaction.connection)
         if hasSchedules { _ = try Firing.fireDue(of: account.id, in: transaction) }
+        var dueStart = transaction.policies.dueStart(of: account.id, at: transaction.now)
         func readDue() throws -> Timestamp? {
-            try transaction.connection.first(firstDue, .integer(account.id)) { Timestamp(microseconds: $0.integer(0)) }
+            let connection = transaction.connection
+            let found = try firstDue(of: account.id, from: dueStart, connection)
+            if found == nil, dueStart > .min, try account.scheduledCount(connection) > 0 {
+                // Some must be before that.
+                dueStart = .min
+                return try firstDue(of: account.id, from: dueStart, connection)
+            }
+            return found
         }
         var due = try readDue()
         var promoted: Set<Int64> = []
         // Before which number all that is due is in line, where that matters; `nil`: it does not.
         var wholeBefore: Int64?
         if let first = due, first <= transaction.now {
-            promoted = try promote(account, in: transaction)
+            promoted = try promote(account, from: dueStart, in: transaction)
             due = try readDue()
             if case .fifo = account.policy.groups, let next = due, next <= transaction.now {
                 // Among those that are not in line yet one may go before others of its group, by its number.
                 wholeBefore = try firstDueNumber(of: account.id, in: transaction)
+            }
+        }
+        if transaction.connection.isServer {
+            // What is scheduled later is due later, whoever schedules it.
+            let first = min(due ?? transaction.now, transaction.now) - LeaseHorizon.margin
+            transaction.onCommit { [policies = transaction.policies] in
+                policies.noneIsDue(before: first, of: account.id)
             }
         }
         // A token is a random number and the message's sequence number, so that one statement can write those of all
@@ -118,11 +133,13 @@ enum Claiming {
 
     /// Makes scheduled messages that are due ready, up to ``Limits/promotionCountMax`` of them, and gives their numbers. It ends behind one
     /// with which it has used up the bytes that the transaction may have written anew.
-    private static func promote(_ account: QueueAccount, in transaction: Transaction) throws -> Set<Int64> {
+    private static func promote(
+        _ account: QueueAccount, from start: Int64, in transaction: Transaction
+    ) throws -> Set<Int64> {
         let connection = transaction.connection
         let due = try connection.all(
             selectDue, .integer(account.id), .integer(transaction.now.microseconds),
-            .integer(Int64(Limits.promotionCountMax))
+            .integer(Int64(Limits.promotionCountMax)), .integer(start)
         ) { row in
             let entry = LineEntry(
                 sequence: row.integer(0), account: account, state: .scheduled, priority: row.integer(1),
@@ -204,12 +221,17 @@ enum Claiming {
         var deadline: Int64
     }
 
-    static let firstDue = Query(
-        "SELECT due_at FROM penstock_scheduled WHERE queue_id = ?1 ORDER BY due_at LIMIT 1")
+    /// When the first of a queue's scheduled messages is due that are not due before `start`.
+    static func firstDue(of id: Int64, from start: Int64, _ connection: Connection) throws -> Timestamp? {
+        try connection.first(readFirstDue, .integer(id), .integer(start)) { Timestamp(microseconds: $0.integer(0)) }
+    }
+
+    private static let readFirstDue = Query(
+        "SELECT due_at FROM penstock_scheduled WHERE queue_id = ?1 AND due_at >= ?2 ORDER BY due_at LIMIT 1")
     private static let selectDue = Query(
         """
         SELECT sequence, priority, attempt, forgiven, marks, due_at FROM penstock_scheduled
-        WHERE queue_id = ?1 AND due_at <= ?2 ORDER BY due_at, sequence LIMIT ?3
+        WHERE queue_id = ?1 AND due_at BETWEEN ?4 AND ?2 ORDER BY due_at, sequence LIMIT ?3
         """)
     private static let selectLeased = Query(
         """

@@ -166,13 +166,13 @@ package final class LeaseHorizon: Sendable {
     fileprivate var start: Int64 {
         let now = time.now
         return known.withLock { known in
-            if let latest = known.latest, now < latest - .microseconds(Self.margin) { known = Known() }
+            if let latest = known.latest, now < latest - Self.margin { known = Known() }
             known.latest = max(known.latest ?? now, now)
             guard let first = known.firstClaim, let look = known.wholeLook, now - look < Self.wholeLookInterval else {
                 known.wholeLook = now
                 return 0
             }
-            return first - Self.margin
+            return first - Self.margin.wholeMicroseconds
         }
     }
 
@@ -180,8 +180,8 @@ package final class LeaseHorizon: Sendable {
     fileprivate func found(_ firstClaim: Int64) { known.withLock { $0.firstClaim = firstClaim } }
 
     private static let wholeLookInterval = Duration.seconds(60)
-    /// By how many microseconds the clocks of machines may differ that go by one server's.
-    private static let margin: Int64 = 1_000_000
+    /// By how much the clocks of machines may differ that go by one server's.
+    static let margin = Duration.seconds(1)
 }
 
 extension WorkerRow {

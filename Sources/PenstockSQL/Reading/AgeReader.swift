@@ -8,7 +8,9 @@ enum AgeReader {
     /// Since when the message is ready that is so the longest; `nil` when none is.
     static func oldestReady(_ queueID: Int64, at now: Timestamp, _ connection: Connection) throws -> Timestamp? {
         let id = Value.integer(queueID)
-        let due = try connection.integer(Claiming.firstDue, id).flatMap { $0 <= now.microseconds ? $0 : nil }
+        let due = try Claiming.firstDue(of: queueID, from: .min, connection).flatMap { first in
+            first <= now ? first.microseconds : nil
+        }
         var moments = [
             due, try connection.integer(firstBack, id), try connection.integer(firstAcceptedWithTurn, id),
         ]

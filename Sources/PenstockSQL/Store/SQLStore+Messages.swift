@@ -87,7 +87,7 @@ extension SQLStore {
         while true {
             let step = try await core.writer.perform(
                 weight: Reclaiming.stepCount, duringMove: .draining,
-                check: { [core] connection, now in
+                check: { [core] connection, _, now in
                     try core.requireStill()
                     try core.requireFlushes()
                     return try Reclaiming.check(
@@ -215,14 +215,15 @@ private struct Step: Sendable {
 
     /// Answers a claim in an empty queue.
     func check(_ requireStill: @escaping @Sendable () throws -> Void) -> (
-        @Sendable (Connection, Timestamp) throws -> Performed?
+        @Sendable (Connection, PolicyCache, Timestamp) throws -> Performed?
     )? {
         guard checksFirst, case .claim(let request) = operation else { return nil }
         let time = self.time
-        return { connection, now in
+        return { connection, policies, now in
             // A store that nobody tells that its file is gone, or a table, would find nothing for ever.
             try requireStill()
-            return try Claiming.check(request, connection, now, time).map { Performed(answers: [.claimed($0)]) }
+            return try Claiming.check(request, connection, policies, now, time)
+                .map { Performed(answers: [.claimed($0)]) }
         }
     }
 

@@ -91,7 +91,7 @@ extension SQLStore {
             rest.limit = limit - pruned.messages
             let step = try await core.writer.perform(
                 weight: limit * 4,
-                check: { connection, _ -> Pruning.Step? in
+                check: { connection, _, _ -> Pruning.Step? in
                     // A store that was left says so.
                     guard due.isEmpty, try Departure.read(connection) == nil else { return nil }
                     return Pruning.Step(pruned: Pruned())

@@ -36,7 +36,7 @@ extension SQLStore {
     private func fireStep(surveys: Bool) async throws -> FiringStep {
         try await core.writer.perform(
             weight: Firing.stepMax,
-            check: { connection, now -> FiringStep? in
+            check: { connection, _, now -> FiringStep? in
                 if try Firing.hasDue(of: nil, at: now, connection) { return nil }
                 if try surveys && FiringSurvey.isNeeded(at: now, connection) { return nil }
                 return FiringStep(hasMore: false, next: try Firing.nextDue(of: nil, after: now, connection))

@@ -34,7 +34,7 @@ extension SQLStore {
             while true {
                 let hasMore = try await core.writer.perform(
                     weight: Limits.cascadeCountMax,
-                    check: { connection, _ in try Cascade.isUnfinished(connection) ? nil : false },
+                    check: { connection, _, _ in try Cascade.isUnfinished(connection) ? nil : false },
                     { transaction in try Cascade.goOn(in: transaction) })
                 if !hasMore { return }
                 try await core.afterStep?()

@@ -17,6 +17,8 @@ package final class PolicyCache {
     private var depths: [Int64: KnownDepth] = [:]
     /// When a claim has last looked at all of a queue's line.
     private var wholeLooks: [Int64: ContinuousClock.Instant] = [:]
+    /// Before which moments none of a queue's messages is scheduled.
+    private var dueStarts: [Int64: Int64] = [:]
     /// The queues that the last transaction was about.
     private(set) var lastQueues: [Int64] = []
 
@@ -44,6 +46,7 @@ package final class PolicyCache {
         names = [:]
         scheduled = [:]
         depths = [:]
+        dueStarts = [:]
     }
 
     /// Takes what was prefetched of depths, and takes nothing else for current.
@@ -65,6 +68,18 @@ package final class PolicyCache {
     package func looksAtWholeLine(of id: Int64) { wholeLooks[id] = now() }
 
     private static let trustMax = Duration.seconds(10)
+
+    /// Notes that none of a queue's messages is due before `moment`, and none will be: a claim has found none, and is committed. On a server
+    /// those that were lie in the index until nobody may see them any more (``LineStart``).
+    func noneIsDue(before moment: Timestamp, of id: Int64) { dueStarts[id] = moment.microseconds }
+
+    /// From which moment on a look at a queue's scheduled messages goes; `.min`: from the first one on, as it does wherever
+    /// ``trustsLineStart(of:)`` says no, and at a time before that moment, as the clock was set back.
+    func dueStart(of id: Int64, at now: Timestamp? = nil) -> Int64 {
+        guard trustsLineStart(of: id), let start = dueStarts[id], now.map({ $0.microseconds >= start }) ?? true
+        else { return .min }
+        return start
+    }
 
     /// The number of the queue called `name`, if its policy is known and limits no claims.
     func unlimitedQueue(_ name: QueueName) -> Int64? {

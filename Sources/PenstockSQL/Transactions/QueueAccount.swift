@@ -116,6 +116,11 @@ package final class QueueAccount {
         (change.isReadyKnown ? 0 : try readWaiting(connection).ready) + change.ready
     }
 
+    /// How many messages are scheduled, as the depths and this transaction say.
+    func scheduledCount(_ connection: Connection) throws -> Int64 {
+        try readWaiting(connection).scheduled + change.scheduled
+    }
+
     /// Adds what has changed to the queue's depths, totals and latencies.
     ///
     /// Depths that are wrong, because rows were changed by hand, may become negative or too large for an integer, which

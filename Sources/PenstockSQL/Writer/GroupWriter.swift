@@ -102,7 +102,7 @@ package final class GroupWriter: Sendable {
         do {
             try await withCheckedThrowingContinuation { continuation in
                 let job = Job(
-                    duringMove: .all, check: { connection, _ in try check(connection) ? () : nil },
+                    duringMove: .all, check: { connection, _, _ in try check(connection) ? () : nil },
                     deadline: .now + (patience ?? busyMax), body: last, continuation: continuation)
                 if !submit(job, isLast: true) { continuation.resume() }
             }

@@ -6,7 +6,7 @@ import PenstockProcesses
 ///
 /// Only what makes one knows the type of the answer: the writer's thread asks each job ten times, and would look the type up each time.
 package final class Job: Sendable {
-    package typealias Check<Answer> = @Sendable (Connection, Timestamp) throws -> Answer?
+    package typealias Check<Answer> = @Sendable (Connection, PolicyCache, Timestamp) throws -> Answer?
     package typealias Prefetch = @Sendable (Connection, PolicyCache) throws -> Void
     /// The same call for another process to carry out, and what its receipts are to the caller.
     package typealias Posted<Answer> = (call: PostedCall, answer: @Sendable ([Receipt]) -> Answer)
@@ -28,7 +28,7 @@ package final class Job: Sendable {
     /// The same work for another process to carry out; `nil` when this one has to.
     package let postedCall: PostedCall?
     private let duringMove: Departure.Allowance
-    private let readOnlyCheck: (@Sendable (Connection, Timestamp) throws -> Reply?)?
+    private let readOnlyCheck: (@Sendable (Connection, PolicyCache, Timestamp) throws -> Reply?)?
     private let prefetch: Prefetch?
     private let flushed: (any MessageStore).Flushed?
     private let body: @Sendable (Transaction) throws -> Reply
@@ -67,12 +67,12 @@ package final class Job: Sendable {
         self.deadline = deadline
         self.body = { try reply(body($0)) }
         fail = { continuation.resume(throwing: $0) }
-        if let check { readOnlyCheck = { try check($0, $1).map(reply) } } else { readOnlyCheck = nil }
+        if let check { readOnlyCheck = { try check($0, $1, $2).map(reply) } } else { readOnlyCheck = nil }
         postedCall = posted?.call
         if let posted { replyToReceipts = { reply(posted.answer($0)) } } else { replyToReceipts = nil }
     }
 
-    /// Whether ``check(_:now:)`` may answer without a transaction.
+    /// Whether ``check(_:_:now:)`` may answer without a transaction.
     package var canCheck: Bool { readOnlyCheck != nil }
 
     /// Whether the answer, once it is committed, must also be on the disk. A refusal need not.
@@ -85,9 +85,9 @@ package final class Job: Sendable {
     }
 
     /// Finds out by reading whether there is anything to do; answers the caller and returns true if not.
-    package func check(_ connection: Connection, now: Timestamp) throws -> Bool {
+    package func check(_ connection: Connection, _ policies: PolicyCache, now: Timestamp) throws -> Bool {
         do {
-            guard let reply = try readOnlyCheck?(connection, now) else { return false }
+            guard let reply = try readOnlyCheck?(connection, policies, now) else { return false }
             reply(nil)
             flushed?(nil)
         } catch let error as PenstockError {

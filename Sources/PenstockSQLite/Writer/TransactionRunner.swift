@@ -99,7 +99,7 @@ final class TransactionRunner {
 
     private func isAnswered(_ job: Job, _ connection: SQLiteConnection) -> Bool {
         do {
-            return try job.check(connection, now: time.now)
+            return try job.check(connection, policies, now: time.now)
         } catch let error as DatabaseError where error.resultCode == .SQLITE_BUSY {
             // Another process puts the write-ahead log in order; the transaction waits for that.
             return false

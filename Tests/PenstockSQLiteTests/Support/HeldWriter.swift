@@ -23,7 +23,7 @@ final class HeldWriter: Sendable {
                 begun.signal()
                 mayEnd.wait()
             }
-            let check: @Sendable (Connection, Timestamp) throws -> Void? = { _, _ in hold() }
+            let check: @Sendable (Connection, PolicyCache, Timestamp) throws -> Void? = { _, _, _ in hold() }
             try await store.core.writer.perform(check: inTransaction ? nil : check) { _ in hold() }
         }
         try await SystemThread.run { [begun] in begun.wait() }
