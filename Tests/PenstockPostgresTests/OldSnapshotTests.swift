@@ -76,6 +76,37 @@ struct OldSnapshotTests {
         try holder.run("COMMIT")
     }
 
+    /// What expires first is looked for from the first one on, but once for a claim.
+    @Test func isGoneThroughOnceByAClaimForWhatExpires() async throws {
+        let message = NewMessage(payload: [1], expiry: .after(.seconds(3600)))
+        func live(_ count: Int, _ store: PostgresStore) async throws {
+            for _ in 0..<count {
+                _ = try await store.enqueue([message], to: jobs, durability: .processCrash)
+                // With a step before it a claim begins its transaction without a look.
+                let performed = try await store.perform([
+                    .settle([]), .claim(ClaimRequest(queue: jobs, limit: 1, lease: .seconds(30))),
+                ])
+                guard case .claimed(let claim) = performed.answers.last else { return }
+                _ = try await store.settle(claim.messages.map { Settlement($0.lease, .done) })
+            }
+        }
+        let store = try await PostgresStore.open(url: url)
+        try await store.configure(jobs, .create(QueuePolicy(), ifAbsent: true))
+        let holder = try Sessions.connect(to: address, busyMax: .seconds(60))
+        try holder.run("SET idle_in_transaction_session_timeout = 0; BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1")
+        let server = try Sessions.connect(to: address, busyMax: .seconds(60))
+        try await live(400, store)
+        try await store.close()
+        let before = try await entriesRead(server, address, of: ["penstock_expiry"])
+        let heir = try await PostgresStore.open(url: url)
+        try await live(20, heir)
+        try await heir.close()
+        let read = try await entriesRead(server, address, of: ["penstock_expiry"]) - before
+        // Each claim goes past all that are gone, and none does so twice.
+        #expect(read < 30 * 400, "\(read) entries")
+        try holder.run("COMMIT")
+    }
+
     /// A look for what is due begins where the last claim has found nothing, unless the clock was set back, or a hand was there.
     @Test(arguments: [1, 2])
     func hidesNoMessageThatIsDue(_ processCount: Int) async throws {

@@ -111,7 +111,9 @@ enum Claiming {
         }
         var expiry: Timestamp?
         // A queue without schedules has no others that expire than those that were there.
-        if expiring.next != nil || hasSchedules { expiry = try ExpiryRows.first(of: account.id, connection)?.expires }
+        if expiring.next != nil || hasSchedules {
+            expiry = try ExpiryRows.first(of: account.id, from: hasSchedules ? nil : expiring.next, connection)?.expires
+        }
         due = earlier(due, expiry)
         let opening =
             account.hasGroupRates == true
