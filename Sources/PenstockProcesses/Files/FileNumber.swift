@@ -21,6 +21,12 @@ package struct FileNumber: Hashable, Sendable {
         (self.device, self.inode) = (device, inode)
     }
 
+    /// Whether the file at `path` may be this one still: it is, or it cannot be looked at for the moment.
+    package func isStill(at path: String) -> Bool {
+        guard let found = FileNumber(at: path) else { return !SystemErrors.isNothingThere }
+        return found == self
+    }
+
     /// That of the file that is open at `descriptor`.
     init?(of descriptor: Int32) {
         var status = stat()

@@ -53,10 +53,7 @@ package final class WriterLock: Sendable {
 
     /// Whether the lock's file is still the one at its place. Where somebody has removed or replaced it, or the folder that it lies in, the
     /// next process makes another, and neither this lock nor those of this process's workers are seen there.
-    package var isInPlace: Bool {
-        guard let found = FileNumber(at: path) else { return !SystemErrors.isNothingThere }
-        return found == number
-    }
+    package var isInPlace: Bool { number?.isStill(at: path) ?? false }
 
     /// Takes the lock, if no other store has it.
     package func tryAcquire() -> Bool {

@@ -21,14 +21,7 @@ struct OpenCompanions: Sendable {
 
     /// Throws `fileReplaced` when one is no longer the one that is open.
     func requireStill() throws {
-        for (path, number) in companions {
-            if let found = FileNumber(at: path) {
-                if found == number { continue }
-            } else if !SystemErrors.isNothingThere {
-                continue
-            }
-            throw Self.replaced(path)
-        }
+        for (path, number) in companions where !number.isStill(at: path) { throw Self.replaced(path) }
     }
 
     /// Looks at those of the file at `path` that `database` has just opened to write it. Another user may have made one since the look
