@@ -57,28 +57,24 @@ enum Turns {
     static func give(
         to messages: [NewMessage], areReady: [Bool], _ account: QueueAccount, _ connection: Connection
     ) throws -> [Int64] {
-        var lanes: [Int: (lane: Lane, current: Int64, shares: [[UInt8]: FairShare])] = [:]
+        var firsts: [Int: Int64] = [:]
+        var shares: [Int: [[UInt8]: FairShare]] = [:]
         var turns = Array(repeating: Int64(0), count: messages.count)
         for (index, message) in messages.enumerated() where areReady[index] || !connection.isServer {
-            var (lane, current, shares) =
-                try lanes[message.priority]
-                ?? {
-                    let lane = Lane(account: account, priority: Int64(message.priority))
-                    return (lane, try lane.first(connection), [:])
-                }()
-            if account.policy.isFair, areReady[index] {
-                // By its bytes, as in the tables: Swift takes two ways to write an accent for one text.
-                let key = Array((message.group ?? "").utf8)
-                var share = try shares[key] ?? lane.share(of: message.group ?? "", connection)
-                turns[index] = share.take(again: false, notBefore: current)
-                shares[key] = share
-            } else {
-                turns[index] = current
-            }
-            lanes[message.priority] = (lane, current, shares)
+            let lane = Lane(account: account, priority: Int64(message.priority))
+            let first = try firsts[message.priority] ?? lane.first(connection)
+            firsts[message.priority] = first
+            turns[index] = first
+            guard account.policy.isFair, areReady[index] else { continue }
+            // By its bytes, as in the tables: Swift takes two ways to write an accent for one text.
+            let key = Array((message.group ?? "").utf8)
+            var share = try shares[message.priority]?[key] ?? lane.share(of: message.group ?? "", connection)
+            turns[index] = share.take(again: false, notBefore: first)
+            shares[message.priority, default: [:]][key] = share
         }
-        for (lane, _, shares) in lanes.values {
-            for (key, share) in shares { try lane.write(share, of: String(decoding: key, as: UTF8.self), connection) }
+        for (priority, ofGroups) in shares {
+            let lane = Lane(account: account, priority: Int64(priority))
+            for (key, share) in ofGroups { try lane.write(share, of: String(decoding: key, as: UTF8.self), connection) }
         }
         return turns
     }
