@@ -114,11 +114,7 @@ enum Permits {
         of group: Group, among given: Int64, limit: Int, _ connection: Connection
     ) throws -> [Int64] {
         let count = try isPaused(group, connection) ? 0 : group.permitCount
-        guard given > count else { return [] }
-        return try connection.all(
-            group.isInOrder ? readLastInOrder : readLast, .integer(group.account.id), .text(group.key),
-            .integer(min(given - count, Int64(limit)))
-        ) { $0.integer(0) }
+        return given > count ? try last(min(given - count, Int64(limit)), of: group, connection) : []
     }
 
     /// Ready messages of a group that have a permit, up to `limit` of them: those with the highest numbers.
@@ -147,9 +143,13 @@ enum Permits {
     ) throws -> [Int64] {
         let ready = try connection.integer(countReady, .integer(group.account.id), .text(group.key))
         guard let ready, ready > count else { return [] }
-        return try connection.all(
-            group.isInOrder ? readLastInOrder : readLast, .integer(group.account.id), .text(group.key),
-            .integer(min(ready - count, Int64(limit)))
+        return try last(min(ready - count, Int64(limit)), of: group, connection)
+    }
+
+    /// So many ready messages of a group that have a permit: those that would come last.
+    private static func last(_ count: Int64, of group: Group, _ connection: Connection) throws -> [Int64] {
+        try connection.all(
+            group.isInOrder ? readLastInOrder : readLast, .integer(group.account.id), .text(group.key), .integer(count)
         ) { $0.integer(0) }
     }
 
