@@ -42,14 +42,11 @@ package enum Workflows {
     static func freeName(
         _ first: Int64, besides taken: Set<WorkflowName> = [], _ connection: Connection
     ) throws -> WorkflowName {
-        let name = WorkflowName(firstTask: SequenceNumber(first))
-        func isFree(_ name: WorkflowName) throws -> Bool {
-            try !taken.contains(name) && find(name, connection) == nil
-        }
-        if try isFree(name) { return name }
-        for number in 2... {
-            let other = WorkflowName(stored: "\(name)-\(number)")
-            if try isFree(other) { return other }
+        let own = WorkflowName(firstTask: SequenceNumber(first))
+        var (name, number) = (own, 1)
+        while try taken.contains(name) || find(name, connection) != nil {
+            number += 1
+            name = WorkflowName(stored: "\(own)-\(number)")
         }
         return name
     }
