@@ -39,17 +39,16 @@ enum Leaving {
             )
         }
         let leased = try connection.integer(countLeases) ?? 0
-        var moveID = transaction.departure?.moveID
-        if leased > 0, !mayWait { return .mustWait(leased: leased, moveID: moveID) }
-        if moveID == nil {
-            let new = StoreID(random: transaction.random).rawValue
-            moveID = new
+        let known = transaction.departure?.moveID
+        if leased > 0, !mayWait { return .mustWait(leased: leased, moveID: known) }
+        let moveID = known ?? StoreID(random: transaction.random).rawValue
+        if known == nil {
             try connection.run(
-                begin, .text(new), .text(copy.target), .text(targetID.rawValue), .text(copy.source),
+                begin, .text(moveID), .text(copy.target), .text(targetID.rawValue), .text(copy.source),
                 .integer(transaction.now.microseconds))
         }
         try setPhase(leased > 0 ? .draining : .copying, in: transaction)
-        return leased > 0 ? .mustWait(leased: leased, moveID: moveID) : .isClosed(moveID: moveID ?? "")
+        return leased > 0 ? .mustWait(leased: leased, moveID: moveID) : .isClosed(moveID: moveID)
     }
 
     /// Says that the target has all of it.
