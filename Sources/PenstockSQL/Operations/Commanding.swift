@@ -26,17 +26,9 @@ enum Commanding {
         var keys: Set<[UInt8]> = []
         for sequence in Set(sequences).sorted() {
             guard let entry = try Line.locate(sequence.rawValue, in: transaction) else {
-                if try Quarantine.isContradictory(sequence.rawValue, in: transaction) {
-                    guard command.isCancel, try !Quarantine.isInLog(sequence.rawValue, transaction.connection) else {
-                        throw PenstockError(
-                            .illegalTransition,
-                            "Message \(sequence) has no place in the line, or none in the log; nothing was changed. Run "
-                                + "`penstock doctor --repair`.")
-                    }
-                    orphans.append(sequence.rawValue)
-                    continue
-                }
-                throw PenstockError(.unknownMessage, "There is no message \(sequence) in the log; nothing was changed.")
+                try requireOrphan(sequence, command, in: transaction)
+                orphans.append(sequence.rawValue)
+                continue
             }
             try entry.account.refuseArriving(in: transaction)
             if command.time != nil, entry.state == .leased {
@@ -61,6 +53,21 @@ enum Commanding {
         try carryOut(command, moves, in: transaction)
         for sequence in orphans { _ = try Quarantine.setAsideOrphans(sequence, in: transaction) }
         return askedCount + moves.count + orphans.count
+    }
+
+    /// Throws unless a message that cannot be located is in line and not in the log, and the command is to cancel it.
+    private static func requireOrphan(
+        _ sequence: SequenceNumber, _ command: LineCommand, in transaction: Transaction
+    ) throws {
+        guard try Quarantine.isContradictory(sequence.rawValue, in: transaction) else {
+            throw PenstockError(.unknownMessage, "There is no message \(sequence) in the log; nothing was changed.")
+        }
+        guard command.isCancel, try !Quarantine.isInLog(sequence.rawValue, transaction.connection) else {
+            throw PenstockError(
+                .illegalTransition,
+                "Message \(sequence) has no place in the line, or none in the log; nothing was changed. Run "
+                    + "`penstock doctor --repair`.")
+        }
     }
 
     /// Carries out `command` on messages of a queue that were found, up to `limit` of them. Those that are in none of `states` any
