@@ -16,29 +16,12 @@ extension SQLStore {
             return moved
         case .queue(let queue, let states, let group, let filter, let limit, let expected):
             if expected != nil { try selection.refuse(try await count(selection, for: command)) }
-            var query = MessageQuery(
+            let query = MessageQuery(
                 queue: queue, group: group, matching: filter, states: states.intersection(command.states))
             let limit = min(limit ?? .max, expected ?? .max)
             var moved = 0
             do {
-                // There is a first step also when nothing is found, which says what the queue refuses.
-                repeat {
-                    if moved > 0 { try await core.afterStep?() }
-                    query.limit = max(1, min(limit - moved, Commanding.stepMax))
-                    let found = try await found(query, thoughCancelled: moved > 0)
-                    query.after = found.last
-                    if found.found.isEmpty, found.last != nil { continue }
-                    var left = found.found
-                    repeat {
-                        if left.count < found.found.count { try await core.afterStep?() }
-                        let (sequences, most) = (left, limit - moved)
-                        let step = try await core.writer.perform(durability: .powerLoss, weight: Commanding.stepMax) {
-                            try Commanding.step(command, on: queue, in: states, sequences, limit: most, $0)
-                        }
-                        moved += step.moved
-                        left.removeFirst(step.passed)
-                    } while !left.isEmpty && moved < limit
-                } while query.after != nil && moved < limit
+                try await apply(command, on: queue, in: states, query, limit: limit, &moved)
             } catch var error as PenstockError where moved > 0 {
                 // A store that stalls would keep the caller for as long again; the next claim goes on with it.
                 if !error.isOfStalledStore { try? await finishCascade() }
@@ -48,6 +31,34 @@ extension SQLStore {
             try await finishCascade()
             return moved
         }
+    }
+
+    /// Moves up to `limit` messages of a queue, found by one reading after the other.
+    ///
+    /// - Parameter moved: counts those that were moved, also where this throws.
+    private func apply(
+        _ command: LineCommand, on queue: QueueName, in states: Set<MessageState>, _ query: MessageQuery, limit: Int,
+        _ moved: inout Int
+    ) async throws {
+        var query = query
+        // There is a first step also when nothing is found, which says what the queue refuses.
+        repeat {
+            if moved > 0 { try await core.afterStep?() }
+            query.limit = max(1, min(limit - moved, Commanding.stepMax))
+            let found = try await found(query, thoughCancelled: moved > 0)
+            query.after = found.last
+            if found.found.isEmpty, found.last != nil { continue }
+            var left = found.found
+            repeat {
+                if left.count < found.found.count { try await core.afterStep?() }
+                let (sequences, most) = (left, limit - moved)
+                let step = try await core.writer.perform(durability: .powerLoss, weight: Commanding.stepMax) {
+                    try Commanding.step(command, on: queue, in: states, sequences, limit: most, $0)
+                }
+                moved += step.moved
+                left.removeFirst(step.passed)
+            } while !left.isEmpty && moved < limit
+        } while query.after != nil && moved < limit
     }
 
     /// The messages of the next step.
