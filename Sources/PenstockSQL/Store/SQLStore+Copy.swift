@@ -181,32 +181,36 @@ extension SQLStore {
             case .mustWait(let leased, let moveID):
                 let waited = core.time.boot.microseconds - start.microseconds
                 guard mayWait, waited < copy.wait.wholeMicroseconds else {
-                    let messages =
-                        leased == 1 ? "1 message of \(copy.source) is" : "\(leased) messages of \(copy.source) are"
-                    guard let moveID else {
-                        throw PenstockError(
-                            .busy,
-                            "\(messages) with workers; stop the workers, or give them some time with --wait. Nothing was begun."
-                        )
-                    }
-                    guard mayWait else {
-                        throw PenstockError(
-                            .busy,
-                            "\(messages) with workers, and nothing else is taken or given there since a copy with --wait was begun; "
-                                + "call it with --wait again, or open the store with `penstock copy --cancel`.")
-                    }
-                    _ = try await core.writer.perform(durability: .powerLoss, duringMove: .all) {
-                        try Leaving.open(unlessBeyondDraining: moveID, in: $0)
-                    }
-                    throw PenstockError(
-                        .busy,
-                        "\(messages) with workers; stop the workers, or give them more time with --wait. The store is open again."
-                    )
+                    throw try await waitNoLonger(copy, leased: leased, moveID)
                 }
                 try await core.time.sleep(for: .milliseconds(100))
                 hasReclaimed = false
             }
         }
+    }
+
+    /// Opens the source again, if it was closed only to wait for its workers, and this call has waited.
+    ///
+    /// - Returns: what is thrown, as workers have so many messages still.
+    private func waitNoLonger(_ copy: StoreCopy, leased: Int64, _ moveID: String?) async throws -> PenstockError {
+        let messages = leased == 1 ? "1 message of \(copy.source) is" : "\(leased) messages of \(copy.source) are"
+        guard let moveID else {
+            return PenstockError(
+                .busy,
+                "\(messages) with workers; stop the workers, or give them some time with --wait. Nothing was begun.")
+        }
+        guard copy.wait > .zero else {
+            return PenstockError(
+                .busy,
+                "\(messages) with workers, and nothing else is taken or given there since a copy with --wait was begun; "
+                    + "call it with --wait again, or open the store with `penstock copy --cancel`.")
+        }
+        try await core.writer.perform(durability: .powerLoss, duringMove: .all) {
+            try Leaving.open(unlessBeyondDraining: moveID, in: $0)
+        }
+        return PenstockError(
+            .busy,
+            "\(messages) with workers; stop the workers, or give them more time with --wait. The store is open again.")
     }
 
     private func begin(
