@@ -167,7 +167,7 @@ package final class WriterAccess {
                 guard mayGoOn else { return nil }
                 if access.engine.lockWaitMax == nil { return decided() }
                 // The lock does not say what becomes of the request, the word does.
-                if slot.withdraw() { return ended() }
+                if slot.withdraw() { return acquired() }
                 access.leave()
                 return nil
             case .taken, .free, nil:
@@ -181,7 +181,8 @@ package final class WriterAccess {
         /// Whether this process has the lock now, or need not wait for it any more.
         private var mayGoOn: Bool { access.tryAcquire() || access.hasWaitedEnough(since: start) }
 
-        private func ended() -> Entry {
+        /// Ends the wait, as this process may write.
+        private func acquired() -> Entry {
             slot.end()
             return .acquired
         }
@@ -199,7 +200,7 @@ package final class WriterAccess {
                 access.leave()
                 return unknown("what came of it cannot be read.")
             }
-            return ended()
+            return acquired()
         }
 
         /// The answer, if it is in the database.
