@@ -34,21 +34,21 @@ package enum QueueReader {
             let at = QueueRow.columnCount
             func number(_ offset: Int) -> Int { Int(row.integer(at + offset)) }
             var depths = Depths()
-            depths.pending = number(12)
-            depths.blocked = number(13)
-            depths.scheduled = number(0)
-            depths.ready = number(1)
-            depths.leased = number(2)
-            depths.dead = number(3)
-            depths.kept = number(4)
+            depths.pending = number(0)
+            depths.scheduled = number(1)
+            depths.blocked = number(2)
+            depths.ready = number(3)
+            depths.leased = number(4)
+            depths.dead = number(5)
+            depths.kept = number(6)
             var totals = Totals()
-            totals.enqueued = number(5)
-            totals.done = number(6)
-            totals.dead = number(7)
-            totals.dropped = number(8)
-            totals.cancelled = number(9)
-            totals.retried = number(10)
-            totals.reclaimed = number(11)
+            totals.enqueued = number(7)
+            totals.done = number(8)
+            totals.dead = number(9)
+            totals.dropped = number(10)
+            totals.cancelled = number(11)
+            totals.retried = number(12)
+            totals.reclaimed = number(13)
             var latency = QueueLatency()
             latency.wait = LatencyText.decode(row.text(at + 14))
             latency.work = LatencyText.decode(row.text(at + 15))
@@ -99,9 +99,9 @@ package enum QueueReader {
     private static let selectQueues = Query("\(selection) ORDER BY queue.name")
     private static let selectQueue = Query("\(selection) WHERE queue.id = ?1")
     private static let selection = """
-        SELECT \(QueueRow.columns), depth.scheduled, depth.ready, depth.leased, depth.dead, depth.kept,
+        SELECT \(QueueRow.columns), depth.pending, depth.scheduled, depth.blocked, depth.ready, depth.leased, depth.dead, depth.kept,
             depth.enqueued_total, depth.done_total, depth.dead_total, depth.dropped_total, depth.cancelled_total,
-            depth.retried_total, depth.reclaimed_total, depth.pending, depth.blocked, depth.wait_latency, depth.work_latency
+            depth.retried_total, depth.reclaimed_total, depth.wait_latency, depth.work_latency
         FROM penstock_queue AS queue JOIN penstock_depth AS depth ON depth.queue_id = queue.id
         """
     private static let selectWorkers = Query(
