@@ -58,17 +58,14 @@ package enum LineInspection {
         SELECT name FROM penstock_queue WHERE deleting <> 0 AND id NOT IN (\(MoveInspection.arriving)) ORDER BY name
         """)
     static let countSetAside = Query("SELECT count(*) FROM penstock_quarantine")
-    /// The columns of depths, and the rows that each of them counts.
-    private static let depths = [
-        ("scheduled", "penstock_scheduled"), ("pending", "penstock_pending"), ("blocked", "penstock_blocked"),
-        ("ready", "penstock_ready"), ("leased", "penstock_lease"), ("dead", "penstock_outcome WHERE state = 'dead'"),
-        ("kept", "penstock_outcome WHERE state <> 'dead'"),
-    ]
-    private static let recorded = depths.map { column, _ in
-        "SELECT queue_id, '\(column)' AS state, \(column) AS depth FROM penstock_depth"
+    private static let recorded = DepthCount.columns.map { name, _, _ in
+        "SELECT queue_id, '\(name)' AS state, \(name) AS depth FROM penstock_depth"
     }.joined(separator: " UNION ALL ")
-    private static let counted = depths.map { column, rows in
-        "SELECT queue_id, '\(column)' AS state, count(*) AS depth FROM \(rows) GROUP BY queue_id"
+    private static let counted = DepthCount.columns.map { name, source, condition in
+        """
+        SELECT queue_id, '\(name)' AS state, count(*) AS depth FROM \(source.table) AS line
+        \(condition.map { "WHERE \($0)" } ?? "") GROUP BY queue_id
+        """
     }.joined(separator: " UNION ALL ")
     private static let wrongDepths = Query(
         """

@@ -40,19 +40,18 @@ package enum SequenceJump {
 
 /// How depths are counted, as SQL.
 package enum DepthCount {
+    /// The columns of depths. Each counts the rows `line` of a queue in a table, or those of them that fulfil a condition.
+    package static let columns: [(name: String, source: QuarantineSource, condition: String?)] = [
+        ("scheduled", .scheduled, nil), ("pending", .pending, nil), ("blocked", .blocked, nil), ("ready", .ready, nil),
+        ("leased", .lease, nil), ("dead", .outcome, "line.state = 'dead'"), ("kept", .outcome, "line.state <> 'dead'"),
+    ]
+
     /// What sets the depths of a queue to the number of its rows.
     package static func depths(of queueID: String) -> String {
-        """
-        pending = (SELECT count(*) FROM penstock_pending AS line WHERE line.queue_id = \(queueID)),
-        scheduled = (SELECT count(*) FROM penstock_scheduled AS line WHERE line.queue_id = \(queueID)),
-        blocked = (SELECT count(*) FROM penstock_blocked AS line WHERE line.queue_id = \(queueID)),
-        ready = (SELECT count(*) FROM penstock_ready AS line WHERE line.queue_id = \(queueID)),
-        leased = (SELECT count(*) FROM penstock_lease AS line WHERE line.queue_id = \(queueID)),
-        dead = (SELECT count(*) FROM penstock_outcome AS line
-            WHERE line.queue_id = \(queueID) AND line.state = 'dead'),
-        kept = (SELECT count(*) FROM penstock_outcome AS line
-            WHERE line.queue_id = \(queueID) AND line.state <> 'dead')
-        """
+        columns.map { name, source, condition in
+            let also = condition.map { " AND \($0)" } ?? ""
+            return "\(name) = (SELECT count(*) FROM \(source.table) AS line WHERE line.queue_id = \(queueID)\(also))"
+        }.joined(separator: ", ")
     }
 
     package static let totals = [

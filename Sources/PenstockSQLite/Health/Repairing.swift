@@ -215,7 +215,7 @@ struct Repairing {
     private mutating func recount() throws {
         try change(
             .wrongDepths, "COUNT {queue has|queues have} a row in penstock_depth again.", DepthCount.makeMissing)
-        let columns = ["pending", "scheduled", "blocked", "ready", "leased", "dead", "kept"] + DepthCount.totals
+        let columns = DepthCount.columns.map(\.name) + DepthCount.totals
         func all() throws -> [Row] {
             try Row.fetchAll(
                 database, sql: "SELECT \(columns.joined(separator: ", ")) FROM penstock_depth ORDER BY queue_id")
