@@ -145,11 +145,7 @@ public struct NewMessage: Hashable, Sendable {
         try require(
             Limits.priorityRange.contains(priority),
             "A priority must be \(Limits.priorityRange.lowerBound) to \(Limits.priorityRange.upperBound).")
-        if let attemptsMax, !Limits.attemptsRange.contains(attemptsMax) {
-            throw PenstockError(
-                .invalidInput,
-                "Attempts must be \(Limits.attemptsRange.lowerBound) to \(Limits.attemptsRange.upperBound).")
-        }
+        if let attemptsMax { try Limits.validate(attemptsMax: attemptsMax) }
         if case .after(let delay) = due, delay < .zero {
             throw PenstockError(.invalidInput, "A delay cannot be negative.")
         }

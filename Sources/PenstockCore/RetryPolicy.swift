@@ -52,9 +52,7 @@ public struct RetryPolicy: Hashable, Sendable, Codable {
 
     /// Throws ``PenstockError`` with code `invalidInput` when a number is out of its range.
     public func validate() throws(PenstockError) {
-        try require(
-            Limits.attemptsRange.contains(attemptsMax),
-            "Attempts must be \(Limits.attemptsRange.lowerBound) to \(Limits.attemptsRange.upperBound).")
+        try Limits.validate(attemptsMax: attemptsMax)
         try require(
             base >= .zero && cap >= base && cap <= Limits.delayMax,
             "A retry delay must be 0 to ten years, and its cap no shorter than it.")

@@ -135,6 +135,13 @@ extension Limits {
             (1...lookCountMax).contains(lookMax),
             "A query looks at 1 to \(lookCountMax) messages (lookCountMax), not \(lookMax).")
     }
+
+    /// Throws ``PenstockError`` with code `invalidInput` when no message may be allowed so many attempts.
+    static func validate(attemptsMax: Int) throws(PenstockError) {
+        try require(
+            attemptsRange.contains(attemptsMax),
+            "Attempts must be \(attemptsRange.lowerBound) to \(attemptsRange.upperBound).")
+    }
 }
 
 extension Selection {
