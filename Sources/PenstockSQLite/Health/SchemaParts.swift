@@ -1,6 +1,4 @@
 import GRDB
-import PenstockCore
-import PenstockSQL
 
 /// The tables, indexes, views and triggers that the migrations make. What they must be is asked of a file in memory
 /// that the same migrations have made.
@@ -118,26 +116,5 @@ struct SchemaParts {
         try Row.fetchAll(
             database, sql: "SELECT name, type, \"notnull\", dflt_value, pk FROM pragma_table_xinfo(?)",
             arguments: [table])
-    }
-}
-
-/// Whether every table, index, view and trigger is there, as the migrations make it.
-enum SchemaInspection {
-    static func inspect(_ database: Database, _ report: inout HealthReport) throws {
-        for fault in try SchemaParts().faults(in: database) {
-            report.add(.wrongSchema, .error, sentence(about: fault))
-        }
-    }
-
-    private static func sentence(about fault: SchemaParts.Fault) -> String {
-        let remedy = fault.isMendable ? "`penstock doctor --repair` makes it anew" : "restore the file from a copy"
-        let name = "\(fault.kind.rawValue) \(fault.name)"
-        return switch fault.wrong {
-        case .missing: "The \(name) is missing; \(remedy)."
-        case .changed: "The \(name) is not the one that the migrations make; \(remedy)."
-        case .columns(let columns):
-            "The \(name) has not its columns as the migrations make them (\(columns.joined(separator: ", "))); \(remedy)."
-        case .inTheWay(let kind): "The \(name) is missing, and a \(kind) has its name; rename that one."
-        }
     }
 }
