@@ -42,22 +42,6 @@ public struct Timestamp: InstantProtocol, Codable {
     }
 }
 
-/// A moment on the boot clock: it counts while the machine sleeps, and nobody can set it.
-///
-/// Two boot times can only be compared when they come from the same boot, which `bootID` tells.
-public struct BootTime: Hashable, Sendable {
-    /// Names one start of one machine's kernel.
-    public var bootID: String
-    /// Microseconds since that start.
-    public var microseconds: Int64
-
-    /// Makes the moment `microseconds` after the start that `bootID` names.
-    public init(bootID: String, microseconds: Int64) {
-        self.bootID = bootID
-        self.microseconds = microseconds
-    }
-}
-
 extension Duration {
     /// The duration in whole microseconds, rounded towards zero, and held at the ends of `Int64`.
     package var wholeMicroseconds: Int64 {
