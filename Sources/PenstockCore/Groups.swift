@@ -87,6 +87,7 @@ package enum GroupKey {
         )
     }
 
+    /// That the messages of a queue have no groups at all.
     package static func noGroups(_ queue: QueueName) -> PenstockError {
         PenstockError(
             .invalidInput,

@@ -1,4 +1,4 @@
-/// What is thrown where a store has nothing of that name. All stores and faces say it in the same words.
+/// What is thrown where a store has nothing of that name, or has it already. All stores and faces say it in the same words.
 extension PenstockError {
     package static func unknown(_ name: QueueName) -> PenstockError {
         PenstockError(.unknownQueue, "There is no queue '\(name)'; `penstock queue create` makes one.")

@@ -72,6 +72,7 @@ package struct RateMeter: Sendable {
         min(tat, now + interval + tolerance)
     }
 
+    /// How many may start at once at `now`, by a kept number as it is reckoned with then.
     package func startCount(_ tat: Int64, at now: Int64) -> Int64 {
         if interval == 0 { return opens(tat) <= now ? .max : 0 }
         let first = max(tat, now) - tolerance
@@ -84,6 +85,7 @@ package struct RateMeter: Sendable {
     /// When the next one may start.
     package func opens(_ tat: Int64) -> Int64 { tat.subtractingClamped(tolerance) }
 
+    /// What is kept when so many have started at `now`.
     package func tat(_ tat: Int64, afterStarts count: Int64, at now: Int64) -> Int64 {
         max(tat, now) + count * interval
     }

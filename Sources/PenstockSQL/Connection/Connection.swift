@@ -68,7 +68,7 @@ open class Connection {
         try statement.run()
     }
 
-    /// Runs a statement that gives no rows and takes integers, on the path of every message: nothing is allocated.
+    /// Runs a statement that gives no rows, with the values that `bind` binds. On the path of every message: no list of values is made.
     @inline(__always)
     package final func run(_ query: Query, bind: (PreparedStatement) -> Void) throws {
         let statement = try statement(query)

@@ -200,9 +200,9 @@ extension Enqueue {
     /// Carries out calls that came one by one, from many callers, as one call for each queue: a statement costs about as much as the row
     /// that it writes.
     ///
-    /// - Returns: the receipts of each call; `nil` for one that has to be carried out by itself, as there is something to decide for a
-    ///   message of it or of another call of its group, or to refuse.
     /// - Parameter groups: calls of which either all can be carried out here or none.
+    /// - Returns: for each group the receipts of its calls; `nil`: they have to be carried out one by one, as there is something to decide
+    ///   for a message of one of them, or to refuse.
     static func performTogether(_ groups: [[Call]], in transaction: Transaction) throws -> [[[Receipt]]?] {
         let all = messagesByQueue(groups)
         var ready: Set<QueueName> = []
