@@ -17,7 +17,7 @@ package struct PoolTransaction: JoinableTransaction {
 
     /// As the application has set its connection up: `powerLoss` when that is `synchronous = FULL`, and `fullfsync`
     /// is on where a flush ends in the drive's cache without it.
-    package var durability: Durability { get throws { try DatabaseAccess.durability(of: database) } }
+    package var durability: Durability { get throws { try FlushLevel(of: database)?.durability ?? .processCrash } }
 
     /// - Throws: `invalidInput` when `database` is not in a transaction.
     package func join<T>(duringMove: Departure.Allowance, _ body: (Transaction) throws -> T) throws -> T {

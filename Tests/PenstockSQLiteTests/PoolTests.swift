@@ -204,13 +204,13 @@ final class GRDBPool: Sendable {
     @Test func whereAFlushEndsInTheDrivesCacheTheCommitGoesThroughIt() async throws {
         try await pool.writeWithoutTransaction { database in
             try database.execute(sql: "PRAGMA synchronous = FULL")
-            #expect(try DatabaseAccess.raiseLevel(database, flushesEndInCache: false) == nil)
-            let found = try #require(try DatabaseAccess.raiseLevel(database, flushesEndInCache: true))
+            #expect(try FlushLevel.raise(database, flushesEndInCache: false) == nil)
+            let found = try #require(try FlushLevel.raise(database, flushesEndInCache: true))
             #expect(found == FlushLevel(synchronous: 2, fullfsync: false))
             #expect(found.durability == .processCrash)
             #expect(try Int.fetchOne(database, sql: "PRAGMA fullfsync") == 1)
             #expect(try FlushLevel(of: database, flushesEndInCache: true)?.durability == .powerLoss)
-            #expect(try DatabaseAccess.raiseLevel(database, flushesEndInCache: true) == nil)
+            #expect(try FlushLevel.raise(database, flushesEndInCache: true) == nil)
             try found.set(database)
             #expect(try FlushLevel(of: database, flushesEndInCache: true) == found)
         }

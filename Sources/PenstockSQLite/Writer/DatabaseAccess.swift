@@ -71,18 +71,6 @@ struct DatabaseAccess: Sendable {
         }
     }
 
-    /// Has commits on `database`, an application's, flush. In the store's own file the flusher does so after the COMMIT.
-    ///
-    /// - Returns: what to set after the transaction; `nil`: nothing.
-    static func raiseLevel(
-        _ database: Database, flushesEndInCache: Bool = FlushLevel.flushesEndInCache
-    ) throws -> FlushLevel? {
-        guard let level = try FlushLevel(of: database, flushesEndInCache: flushesEndInCache), level != level.strict
-        else { return nil }
-        try level.strict.set(database)
-        return level
-    }
-
     /// Begins a transaction; false when another program has the file. That is not waited for here, within a queue of
     /// the application's: its time-out is put back at once. An application that waits in a callback of its own waits here.
     func begin(_ connection: SQLiteConnection) throws -> Bool {
@@ -96,11 +84,6 @@ struct DatabaseAccess: Sendable {
         } catch let error as DatabaseError where error.resultCode == .SQLITE_BUSY {
             return false
         }
-    }
-
-    /// What a commit on `database` survives as it is set up.
-    static func durability(of database: Database) throws -> Durability {
-        try FlushLevel(of: database)?.durability ?? .processCrash
     }
 
     /// Runs `body` in a transaction of its own, the last one on a connection, if it can be had within `max`. That is time enough

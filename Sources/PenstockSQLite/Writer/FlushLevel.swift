@@ -40,6 +40,18 @@ struct FlushLevel: Equatable {
     /// What a commit survives.
     var durability: Durability { self == strict ? .powerLoss : .processCrash }
 
+    /// Has commits on `database` flush.
+    ///
+    /// - Returns: what to set after the transaction; `nil`: nothing.
+    static func raise(
+        _ database: Database, flushesEndInCache: Bool = FlushLevel.flushesEndInCache
+    ) throws -> FlushLevel? {
+        guard let level = try FlushLevel(of: database, flushesEndInCache: flushesEndInCache), level != level.strict
+        else { return nil }
+        try level.strict.set(database)
+        return level
+    }
+
     func set(_ database: Database) throws {
         try database.execute(sql: "PRAGMA synchronous = \(synchronous)")
         if let fullfsync { try database.execute(sql: "PRAGMA fullfsync = \(fullfsync ? 1 : 0)") }

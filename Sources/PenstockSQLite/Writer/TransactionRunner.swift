@@ -227,7 +227,8 @@ final class TransactionRunner {
         var requests: [PostedRequest] = []
         do {
             return try withConnection { connection in
-                let level = commitFlushes ? try DatabaseAccess.raiseLevel(connection.database) : nil
+                // In the store's own file the flusher does so after the COMMIT.
+                let level = commitFlushes ? try FlushLevel.raise(connection.database) : nil
                 defer { if let level { try? level.set(connection.database) } }
                 guard try access.begin(connection) else { return nil }
                 do {
