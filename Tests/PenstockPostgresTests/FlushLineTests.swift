@@ -83,8 +83,7 @@ struct FlushLineTests {
     /// The writer's thread may be the one that waits.
     @Test func aServerThatFallsSilentAsAConnectionIsMadeReadyIsNotWaitedForAsByCalls() async throws {
         let relay = try Relay(to: PostgresServer.shared.get().socketPath)
-        let url = schema.url.replacing(/\?host=[^&]*/, with: "?host=127.0.0.1") + "&port=\(relay.port)"
-        let sessions = Sessions(try ServerAddress(url), busyMax: .seconds(60))
+        let sessions = Sessions(try ServerAddress(relay.url(schema.url)), busyMax: .seconds(60))
         let waited = try await SystemThread.run { () -> Duration? in
             let server = try sessions.connect(waitsForStandbys: true)
             relay.standStill(true)

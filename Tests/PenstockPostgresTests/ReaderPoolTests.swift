@@ -81,4 +81,19 @@ import Testing
         let found = processes.withLock { $0 }
         #expect(found[0] == found[1] && found[1] != found[2])
     }
+
+    /// One that is frozen keeps its connections, and says nothing on them.
+    @Test(.enabled(if: PostgresServer.programs != nil, "This machine has no PostgreSQL."))
+    func aServerThatFallsSilentIsNotWaitedForAsByCalls() async throws {
+        let relay = try Relay(to: PostgresServer.shared.get().socketPath)
+        let address = try ServerAddress(relay.url(try await ClosedSchema().url))
+        let pool = ReaderPool(Sessions(address, busyMax: .seconds(60)))
+        try await pool.read { _ in }
+        relay.standStill(true)
+        let start = ContinuousClock.now
+        #expect(await errorCode { try await pool.read { _ in } } == .unreachable)
+        // Calls wait for a minute.
+        #expect(ContinuousClock.now - start < .seconds(40))
+        pool.close()
+    }
 }

@@ -96,7 +96,7 @@ final class ReaderPool: Sendable {
         }
         let reader = try idle ?? Reader(PostgresConnection(sessions.connect()))
         let server = reader.connection.server
-        try server.run("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        try begin(server)
         do {
             try body(reader.connection)
             try server.run("COMMIT")
@@ -105,6 +105,14 @@ final class ReaderPool: Sendable {
             throw error
         }
         keep(reader)
+    }
+
+    /// Begins a snapshot, which is no work. A server that is frozen or cut off says nothing, and is waited for no longer than one that is
+    /// away; how long `body` may take is another question.
+    private func begin(_ server: ServerConnection) throws {
+        server.deadline = .now + Self.awayMax
+        defer { server.deadline = nil }
+        try server.run("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
     }
 
     private func keep(_ reader: Reader) {

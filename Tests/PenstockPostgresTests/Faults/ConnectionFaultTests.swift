@@ -194,8 +194,7 @@ struct ConnectionFaultTests {
     @Test func manyWhoReadFromASilentServerHearOfItTogether() async throws {
         let server = try PostgresServer.shared.get()
         let relay = try Relay(to: server.socketPath)
-        let store = try await PostgresStore.open(
-            url: url.replacing(/\?host=[^&]*/, with: "?host=127.0.0.1").appending("&port=\(relay.port)"))
+        let store = try await PostgresStore.open(url: relay.url(url))
         try await store.configure(queue, .create(QueuePolicy(), ifAbsent: true))
         relay.standStill(true)
         let start = ContinuousClock.now

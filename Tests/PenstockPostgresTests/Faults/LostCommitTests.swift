@@ -19,8 +19,7 @@ struct LostCommitTests {
     init() async throws {
         url = try PostgresServer.newURL()
         relay = try Relay(to: PostgresServer.shared.get().socketPath)
-        store = try await PenstockStore.open(
-            postgres: url.replacing(/\?host=[^&]*/, with: "?host=127.0.0.1") + "&port=\(relay.port)")
+        store = try await PenstockStore.open(postgres: relay.url(url))
         mails = try await store.queue("mails", of: String.self)
         let address = try ServerAddress(url)
         schema = address.schema

@@ -36,6 +36,9 @@ final class Relay: Sendable {
     private let isStill = Mutex(false)
     private let orders = Mutex<[(order: Order, done: CheckedContinuation<Void, Never>)]>([])
 
+    /// The address of what is at `url`, at this machine's server, by way of this relay.
+    func url(_ url: String) -> String { url.replacing(/\?host=[^&]*/, with: "?host=127.0.0.1") + "&port=\(port)" }
+
     /// - Throws: when there are no descriptors left.
     init(to path: String) throws {
         let listener = socket(AF_INET, StreamSocket.stream, 0)
