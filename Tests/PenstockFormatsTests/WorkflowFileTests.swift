@@ -25,6 +25,14 @@ import Testing
         }
     }
 
+    @Test func ofSeveralMembersThatATaskHasNotTheFirstByNameIsTold() throws {
+        let others = (1...9).reversed().map { #""other\#($0)": 1"# }.joined(separator: ", ")
+        let error = #expect(throws: PenstockError.self) {
+            try WorkflowFile(Array(#"{"tasks": [{"name": "a", \#(others)}]}"#.utf8))
+        }
+        #expect(try #require(error).message.contains(#"has no "other1""#))
+    }
+
     @Test func aTextIsTakenWithoutItsQuotes() throws {
         #expect(try payloads(#"{"tasks": [{"name": "a", "payload": "x\u0041\n"}, {"name": "b"}]}"#) == ["xA\n", ""])
     }

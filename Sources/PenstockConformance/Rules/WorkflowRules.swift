@@ -93,6 +93,14 @@ enum WorkflowRules {
         #expect(try await store.give(.done, for: a) == .settled(.done))
         #expect(try await store.depths() == .of(pending: 1, ready: 3, kept: 1))
         await expect(.queueFull) { try await store.put("y") }
+        // Of several queues without room the first by name is told.
+        let others = try (1...5).reversed().map { try QueueName("full\($0)") }
+        for queue in others { try await store.configure(queue, .create(.steady(1, .fail), ifAbsent: true)) }
+        let tasks = others.flatMap { queue in ["a", "b"].map { NewTask.of("\($0)-\(queue)", queue: queue) } }
+        let refusal = await #expect(throws: PenstockError.self) {
+            try await store.start(NewWorkflow(.named("second"), tasks: tasks), durability: .processCrash)
+        }
+        #expect(refusal?.message.contains("'full1'") == true)
     }
 
     static func overflow(_ bench: Bench) async throws {

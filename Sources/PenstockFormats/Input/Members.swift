@@ -19,11 +19,11 @@ package struct Members {
     /// - Throws: `PenstockError` when the object has another: a slip of the hand must not be taken for nothing.
     package init(_ decoder: any Decoder, _ known: Set<String>, of thing: String) throws {
         container = try decoder.container(keyedBy: MemberKey.self)
-        for key in container.allKeys where !known.contains(key.stringValue) {
+        // The first by name, as a dictionary has them in another order each time.
+        if let other = container.allKeys.lazy.map(\.stringValue).filter({ !known.contains($0) }).min() {
             throw PenstockError(
                 .invalidInput,
-                "\(thing) has no \"\(Escape.excerpt(key.stringValue))\"; it has \(known.sorted().joined(separator: ", "))."
-            )
+                "\(thing) has no \"\(Escape.excerpt(other))\"; it has \(known.sorted().joined(separator: ", ")).")
         }
     }
 

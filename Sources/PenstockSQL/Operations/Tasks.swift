@@ -23,10 +23,11 @@ struct Tasks {
             if task.dependencies.isEmpty { rootCounts[task.queue, default: 0] += 1 }
         }
         // In all queues first: what has waited for such a message may come into another one.
-        for (queue, count) in rootCounts.sorted(by: { $0.key < $1.key }) {
+        let roots = rootCounts.sorted { $0.key < $1.key }
+        for (queue, count) in roots {
             try Expiring.makeRoom(for: count, transaction.account(of: queue), in: transaction)
         }
-        for (queue, count) in rootCounts {
+        for (queue, count) in roots {
             let account = try transaction.account(of: queue)
             guard let capacity = account.policy.capacity, capacity.whenFull == .fail || capacity.whenFull == .wait
             else { continue }

@@ -85,7 +85,7 @@ private struct Outgoing {
         try attributes.validate()
         let system = input.MessageSystemAttributes ?? [:]
         try system.validate()
-        if let other = system.keys.first(where: { $0 != "AWSTraceHeader" }) {
+        if let other = system.keys.filter({ $0 != "AWSTraceHeader" }).min() {
             throw .invalid("Message system attribute name '\(Escape.text(other))' is invalid.")
         }
         let bytesMax = settings.number("MaximumMessageSize")
