@@ -49,8 +49,6 @@ struct StepTests {
         }
         try await store.close()
         let server = try Sessions.connect(to: address, busyMax: .seconds(60))
-        // As the server does by itself.
-        try server.run("VACUUM ANALYZE penstock_log")
         /// The entries that `body` goes through in the log's indexes.
         func read(_ body: (PostgresStore) async throws -> Void) async throws -> Int {
             let before = try await entriesRead(server, address, of: ["penstock_log"])
@@ -60,21 +58,30 @@ struct StepTests {
             return try await entriesRead(server, address, of: ["penstock_log"]) - before
         }
 
-        let last = queues[2]
-        let page = try await read { store in
-            let query = LogQuery(queue: last, .after(SequenceNumber(0)), limit: 5)
-            let records = try await store.log(query).records
-            #expect(records.count == 5)
+        let (first, last) = (queues[0], queues[2])
+        // As the server does by itself. While somebody has a transaction open it does no more than the first: an index alone does not say then
+        // what is there, and costs the planner as much as the log.
+        for upkeep in ["ANALYZE", "VACUUM ANALYZE"] {
+            try server.run("\(upkeep) penstock_log")
+            // 12,000 messages of others come before these, or behind them.
+            for (queue, start) in [(last, LogQuery.Start.after(SequenceNumber(0))), (first, .last(5))] {
+                let page = try await read { store in
+                    let records = try await store.log(LogQuery(queue: queue, start, limit: 5)).records
+                    #expect(records.count == 5)
+                }
+                #expect(page < 6000, "\(page) entries after \(upkeep), from \(start)")
+            }
+            for (queue, end) in [(last, MessageQuery.End.first), (first, .last)] {
+                let list = try await read { store in
+                    let query = MessageQuery(queue: queue, since: Timestamp(microseconds: 1), end: end, limit: 5)
+                    let records = try await store.messages(query).records
+                    #expect(records.count == 5)
+                }
+                #expect(list < 6000, "\(list) entries after \(upkeep), from the \(end)")
+            }
         }
-        #expect(page < 6000, "12,000 messages of others come before these.")
-        let list = try await read { store in
-            let query = MessageQuery(queue: last, since: Timestamp(microseconds: 1), limit: 5)
-            let records = try await store.messages(query).records
-            #expect(records.count == 5)
-        }
-        #expect(list < 6000)
         let lastGone = try await read { try await $0.configure(last, .delete(force: true)) }
-        let firstGone = try await read { try await $0.configure(queues[0], .delete(force: true)) }
+        let firstGone = try await read { try await $0.configure(first, .delete(force: true)) }
         // In six steps each. If it went past those of others in each, it were more than three times as much.
         #expect(lastGone < 2 * firstGone, "\(lastGone) and \(firstGone) entries")
     }

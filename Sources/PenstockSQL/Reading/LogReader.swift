@@ -54,8 +54,8 @@ enum LogReader {
         _ wanted: Int, before: Int64, of id: Int64, _ connection: Connection
     ) throws -> (after: Int64, count: Int?)? {
         // The index is gone through backwards, and gives its last ones without a look at the log.
-        let last = try connection.all(
-            selectLast, .integer(id), .integer(Int64(wanted)), .integer(before), read: { $0.integer(0) })
+        let last = try SequenceSource.log(queueID: id).sequences(
+            Stretch(after: 0, preceding: before), .last, limit: wanted, connection)
         return last.last.map { ($0 - 1, last.count) }
     }
 
@@ -65,11 +65,6 @@ enum LogReader {
         JOIN penstock_depth AS depth ON depth.queue_id = queue.id WHERE queue.name = ?1
         """)
     static let readEnd = Query("SELECT last_sequence FROM penstock_state WHERE id = 1")
-    private static let selectLast = Query(
-        """
-        SELECT sequence FROM penstock_log WHERE queue_id = ?1 AND sequence > 0 AND sequence < ?3
-        ORDER BY sequence DESC LIMIT ?2
-        """)
     private static let selectPage = Query(
         """
         SELECT sequence, enqueued_at, headers, payload, length(payload) FROM penstock_log

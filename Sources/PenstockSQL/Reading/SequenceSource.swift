@@ -71,21 +71,33 @@ enum SequenceSource {
             values.append(value)
             return "?\(values.count)"
         }
-        if case .key(let key) = self {
-            conditions.append("line.unique_key = \(bound(.text(key)))")
-        } else if let queueID {
-            conditions.append("line.queue_id = \(bound(.integer(queueID)))")
-        }
-        conditions.append("line.sequence > \(bound(.integer(stretch.after)))")
-        if let preceding = stretch.preceding {
-            conditions.append("line.sequence < \(bound(.integer(preceding)))")
+        let direction = end == .first ? "ASC" : "DESC"
+        var order = "line.sequence \(direction)"
+        if case .log(let queueID?) = self, connection.isServer {
+            // In an order that only the index of the queue's messages has. By the order of numbers alone the planner goes through the log, past
+            // all messages of other queues.
+            let queue = bound(.integer(queueID))
+            conditions.append("(line.queue_id, line.sequence) > (\(queue), \(bound(.integer(stretch.after))))")
+            conditions.append(
+                "(line.queue_id, line.sequence) < (\(queue), \(bound(.integer(stretch.preceding ?? .max))))")
+            order = "line.queue_id \(direction), \(order)"
+        } else {
+            if case .key(let key) = self {
+                conditions.append("line.unique_key = \(bound(.text(key)))")
+            } else if let queueID {
+                conditions.append("line.queue_id = \(bound(.integer(queueID)))")
+            }
+            conditions.append("line.sequence > \(bound(.integer(stretch.after)))")
+            if let preceding = stretch.preceding {
+                conditions.append("line.sequence < \(bound(.integer(preceding)))")
+            }
         }
         let (table, condition) = table
         if let condition { conditions.append(condition) }
         let statement = try connection.statement(
             sql: """
                 SELECT line.sequence FROM \(table) WHERE \(conditions.joined(separator: " AND "))
-                ORDER BY line.sequence \(end == .first ? "ASC" : "DESC") LIMIT \(bound(.integer(Int64(limit))))
+                ORDER BY \(order) LIMIT \(bound(.integer(Int64(limit))))
                 """)
         return try connection.all(statement, values) { $0.integer(0) }
     }
@@ -146,13 +158,11 @@ enum SequenceSource {
     /// Halves the log, whose times rise with the sequence. Where a clock was set back, messages around the jump may
     /// be left out.
     private func lastBefore(_ moment: Timestamp, _ connection: Connection) throws -> Int64 {
+        let last = try Self.log(queueID: queueID).sequences(Stretch(after: 0), .last, limit: 1, connection).first
+        guard let last else { return 0 }
         let own = queueID.map { [Value.integer($0)] } ?? []
         let ofQueue = queueID == nil ? "" : "queue_id = ?1 AND"
-        let last = try connection.all(
-            connection.statement(sql: "SELECT max(sequence) FROM penstock_log WHERE \(ofQueue) sequence > 0"), own
-        ) { $0.optionalInteger(0) }.first
-        guard let last = last ?? nil else { return 0 }
-        // A server would go past the messages of other queues by the order of numbers alone.
+        // On a server as above.
         let (first, order) =
             connection.isServer && queueID != nil
             ? ("(queue_id, sequence) >= (?1, ?2) AND queue_id <= ?1", "queue_id, sequence")
