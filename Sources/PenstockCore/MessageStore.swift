@@ -22,9 +22,9 @@ public protocol MessageStore: Sendable {
     /// Leases up to `limit` ready messages to the caller, by priority and then by sequence.
     ///
     /// Never gives a scheduled message early, one of a queue that is paused or being deleted, one that another holds, or one that has
-    /// expired. First ends what has expired: of more than ``Limits/expiryCountMax`` messages those that did so first, and it gives
-    /// none then; the next claim goes on. Then makes ready what is due, ``Limits/promotionCountMax`` messages at most, fewer large ones of a
-    /// fair queue: those due longest. When more are due in a queue whose groups are in order, it gives only messages with numbers below all theirs.
+    /// expired. First ends what has expired: of more than ``Limits/expiryCountMax`` messages, or than it has time for, those that did so first,
+    /// and it gives none then; the next claim goes on. Then makes ready what is due, ``Limits/promotionCountMax`` messages at most, fewer that
+    /// take long: those due longest. When more are due in a queue whose groups are in order, it gives only messages with numbers below all theirs.
     ///
     /// - Throws: `unknownQueue`; `invalidInput`.
     func claim(_ request: ClaimRequest) async throws -> Claim

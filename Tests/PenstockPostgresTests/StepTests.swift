@@ -33,6 +33,42 @@ struct StepTests {
         try await store.close()
     }
 
+    /// What a claim ends, makes ready and fires is as much of each as there is time for. The next claim goes on at once.
+    @Test func aClaimFinishesWhatIsDueInSteps() async throws {
+        let time = TickingTime()
+        let store = try await PostgresStore.open(url: PostgresServer.newURL(), options: .init(time: time))
+        let kinds: [(name: String, message: NewMessage?, isLeft: (QueueStatus) -> Bool)] = [
+            ("expiring", NewMessage(payload: [1], expiry: .after(.seconds(1800))), { $0.depths.ready > 0 }),
+            ("later", NewMessage(payload: [2], due: .after(.seconds(1800))), { $0.depths.scheduled > 0 }),
+            ("fired", nil, { $0.totals.enqueued < 12 }),
+        ]
+        for (name, message, _) in kinds {
+            let queue = try QueueName(name)
+            try await store.configure(queue, .create(QueuePolicy(), ifAbsent: true))
+            for number in 1...12 {
+                if let message {
+                    _ = try await store.enqueue([message], to: queue, durability: .processCrash)
+                } else {
+                    let schedule = Schedule(queue: queue, spec: "@hourly", message: NewMessage(payload: [3]))
+                    try await store.schedule(ScheduleName("\(number)"), .put(schedule, replacing: false))
+                }
+            }
+        }
+        time.advance(by: .seconds(3600))
+        for (name, _, isLeft) in kinds {
+            let queue = try QueueName(name)
+            var (claimCount, goesOn) = (0, true)
+            while goesOn, claimCount < 20 {
+                let claim = try await store.claim(ClaimRequest(queue: queue, limit: 12, lease: .seconds(3600)))
+                claimCount += 1
+                goesOn = isLeft(try #require(try await store.status(of: queue).queues.first))
+                if goesOn { #expect(try #require(claim.nextDue) <= time.now) }
+            }
+            #expect((3...12).contains(claimCount), "\(claimCount) claims from the queue '\(name)'")
+        }
+        try await store.close()
+    }
+
     /// By its statistics the server takes the way through the whole log for the better one, where messages are not tiny.
     @Test func whatIsOfOneQueueGoesPastNoMessagesOfOthers() async throws {
         let url = try PostgresServer.newURL()
@@ -96,6 +132,8 @@ private struct TickingTime: TimeSource {
         time.advance(by: .milliseconds(100))
         return time.boot
     }
+
+    func advance(by duration: Duration) { time.advance(by: duration) }
 
     func sleep(until deadline: Timestamp) async throws { try await time.sleep(until: deadline) }
     func sleep(for duration: Duration) async throws { try await time.sleep(for: duration) }

@@ -50,7 +50,7 @@ enum Claiming {
         }
         let isAllOpen = try GroupRates.openDue(account, in: transaction)
         let hasSchedules = try transaction.policies.hasSchedules(account.id, transaction.connection)
-        if hasSchedules { _ = try Firing.fireDue(of: account.id, in: transaction) }
+        let firesMore = try hasSchedules && Firing.fireDue(of: account.id, in: transaction)
         var dueStart = transaction.policies.dueStart(of: account.id, at: transaction.now)
         func readDue() throws -> Timestamp? {
             let connection = transaction.connection
@@ -107,7 +107,8 @@ enum Claiming {
             try GroupRates.started(messages, of: account, in: transaction)
         }
         if hasSchedules {
-            due = earlier(due, try Firing.nextDue(of: account.id, after: transaction.now, connection))
+            let next = try Firing.nextDue(of: account.id, after: transaction.now, connection)
+            due = earlier(due, firesMore ? transaction.now : next)
         }
         var expiry: Timestamp?
         // A queue without schedules has no others that expire than those that were there.
@@ -134,7 +135,7 @@ enum Claiming {
     }
 
     /// Makes scheduled messages that are due ready, up to ``Limits/promotionCountMax`` of them, and gives their numbers. It ends behind one
-    /// with which it has used up the bytes that the transaction may have written anew.
+    /// with which it has used up the transaction's time, or the bytes that it may have written anew.
     private static func promote(
         _ account: QueueAccount, from start: Int64, in transaction: Transaction
     ) throws -> Set<Int64> {
@@ -151,7 +152,7 @@ enum Claiming {
         var promoted: Set<Int64> = []
         let bytesBefore = transaction.bytesLeft
         for (entry, due) in due {
-            if transaction.isUsedUp(since: bytesBefore) { break }
+            if transaction.isUsedUp(since: bytesBefore) || !promoted.isEmpty && transaction.isOverdue { break }
             try Line.move(entry, to: entry.outcome(.ready, due: due), in: transaction)
             promoted.insert(entry.sequence)
         }

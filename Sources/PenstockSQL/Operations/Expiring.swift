@@ -17,15 +17,16 @@ enum Expiring {
         func hasMore(at now: Timestamp) -> Bool { next.map { $0 <= now } ?? false }
     }
 
-    /// Ends up to `limit` messages of a queue that have expired, those first that did so first. A queue where none does is one
-    /// look.
+    /// Ends up to `limit` messages of a queue that have expired, and no more than `least` once the transaction's time is used up: those first
+    /// that did so first. A queue where none does is one look.
     @discardableResult
     static func perform(
-        _ account: QueueAccount, limit: Int = Limits.expiryCountMax, in transaction: Transaction
+        _ account: QueueAccount, limit: Int = Limits.expiryCountMax, least: Int = 1, in transaction: Transaction
     ) throws -> Step {
         var step = Step()
         while let first = try ExpiryRows.first(of: account.id, transaction.connection) {
-            guard first.expires <= transaction.now, step.count < limit else {
+            guard first.expires <= transaction.now, step.count < limit, step.count < least || !transaction.isOverdue
+            else {
                 step.next = first.expires
                 break
             }
@@ -43,7 +44,7 @@ enum Expiring {
 
     static func makeRoom(for count: Int, _ account: QueueAccount, in transaction: Transaction) throws {
         if try account.hasRoom(for: count, transaction.connection) { return }
-        try perform(account, limit: max(count, Limits.expiryCountMax), in: transaction)
+        try perform(account, limit: max(count, Limits.expiryCountMax), least: count, in: transaction)
     }
 
     /// Ends a message if it has expired and no worker has it.

@@ -6,7 +6,8 @@ import PenstockSchedules
 /// A firing is one transaction: its row in `penstock_firing`, its message, and the schedule's next due time, which is changed
 /// only where it is still the one that was read. Whatever dies when, each firing happens once.
 enum Firing {
-    /// Schedules that one transaction looks at, at most, and messages that it enqueues for them, but for those of the last one.
+    /// Schedules that one transaction looks at, at most, and messages that it enqueues for them, but for those of the last one. It ends behind
+    /// a schedule with which its time is used up.
     static let stepMax = 1000
 
     /// Fires what is due.
@@ -22,7 +23,7 @@ enum Firing {
         repeat {
             ids = try due(of: queueID, after: left, in: transaction)
             for id in ids {
-                guard enqueuedCount < stepMax else { return true }
+                if enqueuedCount >= stepMax || firedAny && transaction.isOverdue { return true }
                 guard let row = try row(id, transaction.connection) else { continue }
                 guard let count = try fire(row, zones, in: transaction) else {
                     left.add(row)

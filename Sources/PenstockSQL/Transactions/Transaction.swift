@@ -158,8 +158,8 @@ package final class Transaction {
         connection.isServer ? Double(time.boot.microseconds - boot.microseconds) / Self.stepTimeMax : 0
     }
 
-    /// Whether a call that takes up in another transaction what is left should end its step: all others wait for this one, and a server is
-    /// asked several times for a message.
+    /// Whether a call that takes up in another transaction what is left should end its step, behind one message at least: all others wait for
+    /// this one, and a server is asked several times for a message.
     var isOverdue: Bool { timeUsed > 1 }
 
     /// Runs `action` once this is committed, and not otherwise.
