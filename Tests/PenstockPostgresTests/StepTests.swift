@@ -69,6 +69,36 @@ struct StepTests {
         try await store.close()
     }
 
+    /// What is left is written down, and each claim of the store goes on with it: it may not take longer than claims wait.
+    @Test func whatFollowsFromTheEndOfATaskGoesInSteps() async throws {
+        let steps = Tally()
+        var options = PostgresStore.Options(time: TickingTime())
+        options.afterStep = { steps.add() }
+        let store = try await PostgresStore.open(url: PostgresServer.newURL(), options: options)
+        let jobs = try QueueName("jobs")
+        try await store.configure(jobs, .create(QueuePolicy(), ifAbsent: true))
+        let message = NewMessage(payload: [1])
+        let first = try NewTask(TaskName("first"), queue: jobs, message: message)
+        let others = try (1...12).map { number in
+            try NewTask(
+                TaskName("\(number)"), queue: jobs, message: message, dependencies: [Dependency(on: first.name)])
+        }
+        for isWhole in [false, true] {
+            let before = steps.count
+            let started = try await store.start(NewWorkflow(tasks: [first] + others), durability: .processCrash)
+            if isWhole {
+                #expect(try await store.cancel(started.name) == 13)
+            } else {
+                let sequence = try #require(started.receipts.first).sequence
+                #expect(try await store.apply(.cancel, to: .sequences([sequence])) == 1)
+            }
+            #expect(steps.count >= before + 3)
+            let depths = try #require(try await store.status(of: jobs).queues.first).depths
+            #expect(depths.pending == 0 && depths.ready == 0)
+        }
+        try await store.close()
+    }
+
     /// By its statistics the server takes the way through the whole log for the better one, where messages are not tiny.
     @Test func whatIsOfOneQueueGoesPastNoMessagesOfOthers() async throws {
         let url = try PostgresServer.newURL()

@@ -6,10 +6,13 @@ import PenstockCore
 /// left at any point, by this process or by its death, and begun again by any other: what agrees already is not touched.
 /// After each COMMIT every dependency agrees with its task, or `penstock_cascade` has a row for that task.
 package enum Cascade {
-    /// Goes through what was noted, as far as one transaction does.
+    /// Goes through what was noted, as far as one transaction does and has time for: one dependency at least.
     package static func perform(in transaction: Transaction) throws {
+        func goesOn() -> Bool {
+            transaction.cascade.left > 0 && (transaction.cascade.handledCount == 0 || !transaction.isOverdue)
+        }
         // A list and no recursion: a chain may be as long as a workflow is.
-        while transaction.cascade.left > 0, let item = transaction.cascade.next() {
+        while goesOn(), let item = transaction.cascade.next() {
             if item.subject.sequence == 0 {
                 try cancelTasks(item, in: transaction)
             } else if item.subject.workflowID > 0, item.subject.sequence == CascadeWork.Subject.event {
@@ -94,8 +97,10 @@ package enum Cascade {
                 child: row.integer(0), need: Dependency.Need(stored: row.text(1), whenDead: row.text(2)),
                 state: row.text(3).flatMap(DependencyState.init) ?? .open)
         }
-        for row in rows.prefix(limit) { try settle(row, of: parent, in: entry?.state, in: transaction) }
-        try leave(item, at: rows.map(\.child), limit: limit, in: transaction)
+        let passed = try seeTo(rows.prefix(limit), in: transaction) {
+            try settle($0, of: parent, in: entry?.state, in: transaction)
+        }
+        try leave(item, at: rows.map(\.child), passed: passed, in: transaction)
     }
 
     /// Makes one dependency agree with the state of its task, and sees to what that is to the one that waits.
@@ -174,15 +179,15 @@ package enum Cascade {
         let tasks = try transaction.connection.all(
             selectTasksOf, .integer(item.subject.workflowID), .integer(item.after), .integer(Int64(limit) + 1)
         ) { $0.integer(0) }
-        for task in tasks.prefix(limit) {
-            guard let entry = try Line.locate(task, in: transaction), !entry.state.isFinished else { continue }
+        let passed = try seeTo(tasks.prefix(limit), in: transaction) { task in
+            guard let entry = try Line.locate(task, in: transaction), !entry.state.isFinished else { return }
             if entry.state == .leased {
                 _ = try CancelRequests.make(entry, within: Limits.cancelTime, in: transaction)
             } else {
                 try Line.move(entry, by: .cancelled, in: transaction)
             }
         }
-        try leave(item, at: tasks, limit: limit, in: transaction)
+        try leave(item, at: tasks, passed: passed, in: transaction)
     }
 
     // MARK: Workflows that an event came to
@@ -193,17 +198,30 @@ package enum Cascade {
         let tasks = try transaction.connection.all(
             selectAwaiting, .integer(item.subject.workflowID), .integer(Int64(limit) + 1)
         ) { $0.integer(0) }
-        for task in tasks.prefix(limit) { try Events.wake(task, in: transaction) }
-        try leave(item, at: tasks, limit: limit, in: transaction)
+        let passed = try seeTo(tasks.prefix(limit), in: transaction) { try Events.wake($0, in: transaction) }
+        try leave(item, at: tasks, passed: passed, in: transaction)
     }
 
-    /// Notes how far a subject was gone through: those that were found, of which `limit` were looked at.
+    /// Sees to those that are found, as many as the transaction has time for, and to one at least.
+    ///
+    /// - Returns: how many those were.
+    private static func seeTo<Found>(
+        _ found: ArraySlice<Found>, in transaction: Transaction, _ see: (Found) throws -> Void
+    ) throws -> Int {
+        for (index, one) in found.enumerated() {
+            if index > 0, transaction.isOverdue { return index }
+            try see(one)
+        }
+        return found.count
+    }
+
+    /// Notes how far a subject was gone through: those that were found, of which the first `passed` were seen to.
     private static func leave(
-        _ item: CascadeWork.Item, at found: [Int64], limit: Int, in transaction: Transaction
+        _ item: CascadeWork.Item, at found: [Int64], passed: Int, in transaction: Transaction
     ) throws {
-        transaction.cascade.handled(min(found.count, limit))
-        if found.count > limit {
-            transaction.cascade.take(up: .init(subject: item.subject, after: found[limit - 1]))
+        transaction.cascade.handled(passed)
+        if found.count > passed {
+            transaction.cascade.take(up: .init(subject: item.subject, after: found[passed - 1]))
         } else {
             try finish(item, in: transaction)
         }

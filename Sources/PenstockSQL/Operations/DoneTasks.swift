@@ -3,6 +3,10 @@ import PenstockCore
 /// Telling the ends of many tasks that are done at once to those that wait for them: a few statements for all of them. What is
 /// out of the ordinary is left to ``Cascade``.
 enum DoneTasks {
+    /// How many that wait for one task a server is asked to put in line before the transaction's time is looked at: some take several
+    /// questions each.
+    private static let serverMax = 100
+
     /// Tells those that wait for these tasks, which have ended, all of them done. Where that is too much for one transaction they
     /// are noted for ``Cascade``.
     static func tell(_ sequences: [Int64], in transaction: Transaction) throws {
@@ -19,9 +23,9 @@ enum DoneTasks {
 
     /// Tells those that wait for a task that it is done, from the one behind `after` on.
     ///
-    /// - Returns: the last one that was told, when there are more than one transaction goes through.
+    /// - Returns: the last one that was told, when there are more.
     static func tell(_ sequence: Int64, after: Int64, in transaction: Transaction) throws -> Int64? {
-        let limit = transaction.cascade.left
+        let limit = min(transaction.cascade.left, transaction.connection.isServer ? serverMax : .max)
         let children = try transaction.connection.all(
             selectChildrenInOrder, .integer(sequence), .integer(after), .integer(Int64(limit) + 1), read: Child.init)
         try meet(.sequences([sequence]), Array(children.prefix(limit)), in: transaction)
