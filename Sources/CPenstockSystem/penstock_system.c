@@ -20,15 +20,12 @@
 #if defined(__GLIBC__)
 #include <malloc.h>
 #endif
-#if defined(__linux__)
-#include <sys/sysmacros.h>
-#endif
 
 #if defined(__linux__)
 
 #include <linux/futex.h>
 #include <sys/syscall.h>
-#include <unistd.h>
+#include <sys/sysmacros.h>
 
 // https://man7.org/linux/man-pages/man2/futex.2.html. Not FUTEX_PRIVATE_FLAG: the memory is shared between processes.
 int penstock_futex_wait(uint32_t *word, uint32_t expected, int64_t nanoseconds) {
