@@ -30,7 +30,7 @@ extension QueryPlanTests {
         try await expectSearches([
             (
                 "SELECT sequence, expires_at FROM penstock_expiry WHERE queue_id = ?1",
-                "penstock_expiry_first (queue_id=?)"
+                "penstock_expiry_first (queue_id=? AND expires_at>?)"
             ),
             ("SELECT expires_at FROM penstock_expiry WHERE sequence = ?1", "INTEGER PRIMARY KEY (rowid=?)"),
             ("DELETE FROM penstock_expiry WHERE sequence = ?1", "INTEGER PRIMARY KEY (rowid=?)"),

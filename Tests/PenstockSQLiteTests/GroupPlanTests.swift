@@ -36,7 +36,8 @@ extension QueryPlanTests {
             ("DELETE FROM penstock_permit", "PRIMARY KEY (queue_id=? AND group_key=? AND sequence=?)"),
             ("DELETE FROM penstock_blocked", "penstock_blocked_sequence (queue_id=? AND sequence=?)"),
             ("SELECT sequence FROM penstock_blocked WHERE queue_id = ?1", "penstock_blocked_sequence (queue_id=?)"),
-            ("SELECT queue.id, queue.name, depth.leased", "penstock_queue_share_limit (share_limit=?)"),
+            ("SELECT queue.id, queue.name, (SELECT leased", "penstock_queue_share_limit (share_limit=?)"),
+            ("SELECT queue.id, queue.name, (SELECT leased", "penstock_depth USING INTEGER PRIMARY KEY (rowid=?)"),
         ])
         try await store.close()
     }

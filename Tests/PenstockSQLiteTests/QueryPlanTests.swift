@@ -156,8 +156,8 @@ import Testing
         _ = statements.take()
         let messages = try await store.take(4)
         try await expectSearches([
-            ("AND due_at <= ?2", "penstock_scheduled_due (queue_id=? AND due_at<?)"),
-            ("SELECT due_at", "penstock_scheduled_due (queue_id=?)"),
+            ("due_at BETWEEN ?4 AND ?2", "penstock_scheduled_due (queue_id=? AND due_at>? AND due_at<?)"),
+            ("SELECT due_at", "penstock_scheduled_due (queue_id=? AND due_at>?)"),
             ("ORDER BY ready.priority DESC, ready.turn, ready.sequence LIMIT", "PRIMARY KEY (queue_id=?)"),
             (
                 "ORDER BY ready.priority DESC, ready.turn, ready.sequence LIMIT",
