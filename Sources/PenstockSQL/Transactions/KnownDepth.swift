@@ -18,7 +18,8 @@ final class KnownDepth {
     private(set) var isCurrent = false
     /// What the row said when it was read in this transaction; `nil`: it was not, or has changed since.
     private(set) var waiting: Waiting?
-
+    private(set) var wait = Phase()
+    private(set) var work = Phase()
     /// Which version of the row that was, and where it said that the line of ready messages begins.
     private(set) var version: Int64 = 0
     private(set) var lineStart = LinePlace.first
@@ -34,8 +35,6 @@ final class KnownDepth {
 
     /// Takes nothing for current any more.
     func expire() { (isCurrent, waiting) = (false, nil) }
-    private(set) var wait = Phase()
-    private(set) var work = Phase()
 
     /// One of the two histograms.
     struct Phase {

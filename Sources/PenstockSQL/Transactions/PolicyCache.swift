@@ -3,13 +3,12 @@ package import PenstockCore
 /// The queues' policies, kept in memory between transactions for as long as the store's `policy_version` stays. With them what is
 /// known of depths, which is valid by itself.
 package final class PolicyCache {
+    /// How many queues of the last transaction are remembered.
+    private static let lastQueuesMax = 8
+    /// How long after a look at all of a queue's line claims go by where it is said to begin.
+    private static let trustMax = Duration.seconds(10)
+
     private let now: () -> ContinuousClock.Instant
-
-    /// - Parameter now: the present moment.
-    package init(now: @escaping () -> ContinuousClock.Instant = { .now }) {
-        self.now = now
-    }
-
     private var version: Int64 = -1
     private var rows: [QueueName: QueueRow] = [:]
     private var names: [Int64: QueueName] = [:]
@@ -22,8 +21,10 @@ package final class PolicyCache {
     /// The queues that the last transaction was about.
     private(set) var lastQueues: [Int64] = []
 
-    /// How many of them are remembered.
-    private static let lastQueuesMax = 8
+    /// - Parameter now: the present moment.
+    package init(now: @escaping () -> ContinuousClock.Instant = { .now }) {
+        self.now = now
+    }
 
     /// Forgets everything when `version` is another than the one it was read at.
     package func validate(at version: Int64) {
@@ -66,8 +67,6 @@ package final class PolicyCache {
 
     /// Notes that a claim looks at all of the queue's line.
     package func looksAtWholeLine(of id: Int64) { wholeLooks[id] = now() }
-
-    private static let trustMax = Duration.seconds(10)
 
     /// Notes that none of a queue's messages is due before `moment`, and none will be: a claim has found none, and is committed. On a server
     /// those that were lie in the index until nobody may see them any more (``LineStart``).
