@@ -44,7 +44,7 @@ enum GroupReader {
             var limit = limit
             for (queue, leased) in try connection.all(
                 selectSharing, .text(limit.name.text),
-                read: { (QueueName(stored: $0.text(0) ?? ""), $0.integer(1).clamped(to: 0...Int64(Int32.max))) })
+                read: { (QueueName(stored: $0.text(0) ?? ""), $0.integer(1).clamped(to: StoredRange.leased)) })
             {
                 limit.queues.append(queue)
                 limit.leased += Int(leased)

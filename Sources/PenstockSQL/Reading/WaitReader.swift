@@ -216,7 +216,7 @@ struct WaitReader {
         return moment > time.boot.microseconds ? RateClock.wall(moment, time.boot, time.now) : nil
     }
 
-    private func number(_ stored: Int64) -> Int { Int(stored.clamped(to: 0...Int64(Int32.max))) }
+    private func number(_ stored: Int64) -> Int { Int(stored.clamped(to: StoredRange.leased)) }
 
     // MARK: Others
 

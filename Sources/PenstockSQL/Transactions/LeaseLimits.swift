@@ -45,9 +45,11 @@ enum LeaseLimits {
     private static func sharing(
         _ name: LimitName, _ connection: Connection
     ) throws -> [(id: Int64, name: QueueName, leased: Int64, ready: Int64)] {
-        let counts = 0...Int64(Int32.max)
-        return try connection.all(readSharing, .text(name.text)) {
-            ($0.integer(0), QueueName(stored: $0.text(1) ?? ""), $0.integer(2).clamped(to: counts), $0.integer(3))
+        try connection.all(readSharing, .text(name.text)) {
+            (
+                $0.integer(0), QueueName(stored: $0.text(1) ?? ""), $0.integer(2).clamped(to: StoredRange.leased),
+                $0.integer(3)
+            )
         }
     }
 

@@ -8,6 +8,8 @@ package enum StoredRange {
     package static let attempts: ClosedRange<Int64> = 0...1_000_000_000
     /// Depths and totals.
     package static let counts: ClosedRange<Int64> = 0...1 << 62
+    /// Messages of a queue that are leased, and a limit on them: so few that the sum over all queues which share it is within 64 bits.
+    package static let leased: ClosedRange<Int64> = 0...Int64(Int32.max)
     /// Moments, in microseconds: the years 1970 to 9999, which ISO 8601 and the public views can show.
     package static let times: ClosedRange<Int64> = 0...253_402_300_799_999_999
 }
