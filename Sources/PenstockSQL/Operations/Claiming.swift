@@ -51,41 +51,13 @@ enum Claiming {
         let isAllOpen = try GroupRates.openDue(account, in: transaction)
         let hasSchedules = try transaction.policies.hasSchedules(account.id, transaction.connection)
         let firesMore = try hasSchedules && Firing.fireDue(of: account.id, in: transaction)
-        var dueStart = transaction.policies.dueStart(of: account.id, at: transaction.now)
-        func readDue() throws -> Timestamp? {
-            let connection = transaction.connection
-            let found = try firstDue(of: account.id, from: dueStart, connection)
-            if found == nil, dueStart > .min, try account.scheduledCount(connection) > 0 {
-                // Some must be before that.
-                dueStart = .min
-                return try firstDue(of: account.id, from: dueStart, connection)
-            }
-            return found
-        }
-        var due = try readDue()
-        var promoted: Set<Int64> = []
-        // Before which number all that is due is in line, where that matters; `nil`: it does not.
-        var wholeBefore: Int64?
-        if let first = due, first <= transaction.now {
-            promoted = try promote(account, from: dueStart, in: transaction)
-            due = try readDue()
-            if case .fifo = account.policy.groups, let next = due, next <= transaction.now {
-                // Among those that are not in line yet one may go before others of its group, by its number.
-                wholeBefore = try firstDueNumber(of: account.id, in: transaction)
-            }
-        }
-        if transaction.connection.isServer {
-            // What is scheduled later is due later, whoever schedules it.
-            let first = min(due ?? transaction.now, transaction.now) - LeaseHorizon.margin
-            transaction.onCommit { [policies = transaction.policies] in
-                policies.noneIsDue(before: first, of: account.id)
-            }
-        }
+        let promotion = try promote(account, in: transaction)
+        var due = promotion.nextDue
         // A token is a random number and the message's sequence number, so that one statement can write those of all
         // messages. Of 62 bits, so that no sum overflows: SQLite would go on with a floating-point number.
         let tokenBase = Int64(bitPattern: transaction.random.next() >> 2)
         let reading = try readReady(
-            account, limit: min(limit, room), before: wholeBefore, tokenBase, in: transaction)
+            account, limit: min(limit, room), before: promotion.wholeBefore, tokenBase, in: transaction)
         var messages = reading.messages
         let connection = transaction.connection
         if !messages.isEmpty {
@@ -98,7 +70,7 @@ enum Claiming {
             try move(&messages, reading.turns, account, lease, in: transaction)
             try UniqueKeys.releaseClaimed(reading.keysWhileWaiting, account, in: transaction)
             let newCount = messages.count { $0.lease.sequence.rawValue > transaction.lastSequenceBefore }
-            let promotedCount = messages.count { promoted.contains($0.lease.sequence.rawValue) }
+            let promotedCount = messages.count { promotion.promoted.contains($0.lease.sequence.rawValue) }
             try ExpiryRows.end(reading.expiring, connection)
             if reading.hasTasks { try TaskPlaces.fill(&messages, connection) }
             account.claimed(messages.count, newCount: newCount, promotedCount: promotedCount)
@@ -125,7 +97,7 @@ enum Claiming {
             claim.isWithheld = true
             // What comes into line meanwhile could not be claimed either.
             claim.nextDue = earlier(expiry, waitsForTime ? try Rates.opens(account, in: transaction) : nil)
-        } else if !isAllOpen || wholeBefore != nil {
+        } else if !isAllOpen || promotion.wholeBefore != nil {
             // The next claim goes on with the groups whose time has come, and with what is due.
             account.ring(messages: 1)
             claim.isWithheld = true
@@ -134,9 +106,52 @@ enum Claiming {
         return claim
     }
 
+    /// What has become of a queue's scheduled messages.
+    private struct Promotion {
+        /// The numbers of those that were made ready.
+        var promoted: Set<Int64> = []
+        /// When the first of the others is due: now or earlier, where more were due than one claim makes ready.
+        var nextDue: Timestamp?
+        /// Before which number all that is due is in line, where that matters; `nil`: it does not.
+        var wholeBefore: Int64?
+    }
+
+    private static func promote(_ account: QueueAccount, in transaction: Transaction) throws -> Promotion {
+        var start = transaction.policies.dueStart(of: account.id, at: transaction.now)
+        var promotion = Promotion(nextDue: try firstDue(of: account, from: &start, in: transaction))
+        if let first = promotion.nextDue, first <= transaction.now {
+            promotion.promoted = try makeDueReady(account, from: start, in: transaction)
+            promotion.nextDue = try firstDue(of: account, from: &start, in: transaction)
+            if case .fifo = account.policy.groups, let next = promotion.nextDue, next <= transaction.now {
+                // Among those that are not in line yet one may go before others of its group, by its number.
+                promotion.wholeBefore = try firstDueNumber(of: account.id, in: transaction)
+            }
+        }
+        if transaction.connection.isServer {
+            // What is scheduled later is due later, whoever schedules it.
+            let next = min(promotion.nextDue ?? transaction.now, transaction.now) - LeaseHorizon.margin
+            transaction.onCommit { [policies = transaction.policies] in
+                policies.noneIsDue(before: next, of: account.id)
+            }
+        }
+        return promotion
+    }
+
+    /// When the first of a queue's scheduled messages is due. None is said to be due before `start`; where that proves wrong, the look
+    /// begins anew with the first of all, and so do those after it.
+    private static func firstDue(
+        of account: QueueAccount, from start: inout Int64, in transaction: Transaction
+    ) throws -> Timestamp? {
+        let connection = transaction.connection
+        if let first = try firstDue(of: account.id, from: start, connection) { return first }
+        guard start > .min, try account.scheduledCount(connection) > 0 else { return nil }
+        start = .min
+        return try firstDue(of: account.id, from: start, connection)
+    }
+
     /// Makes scheduled messages that are due ready, up to ``Limits/promotionCountMax`` of them, and gives their numbers. It ends behind one
     /// with which it has used up the transaction's time, or the bytes that it may have written anew.
-    private static func promote(
+    private static func makeDueReady(
         _ account: QueueAccount, from start: Int64, in transaction: Transaction
     ) throws -> Set<Int64> {
         let connection = transaction.connection
