@@ -231,8 +231,6 @@ final class TransactionRunner {
             }
             hadRequests = !requests.isEmpty
             try jobs.perform(with: &requests, answers, in: transaction)
-            try Cascade.writeDown(in: transaction)
-            try transaction.writeDown()
             try mark.write(session.connection)
             if let last = access?.lastRequest { try answers.removeLeft(before: last, session.connection) }
             for row in oldRows { try CommitMark.remove(row, session.connection) }

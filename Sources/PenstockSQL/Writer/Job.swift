@@ -161,7 +161,7 @@ extension PenstockError {
 }
 
 extension [Job] {
-    /// Carries out what other processes have asked for, and then the jobs; enqueues of a few messages together.
+    /// Carries out what other processes have asked for, and then the jobs, enqueues of a few messages together; and writes all of it down.
     package func perform(
         with requests: inout [PostedRequest], _ answers: any AnswerRows, in transaction: Transaction
     ) throws {
@@ -188,11 +188,14 @@ extension [Job] {
         }
         for index in left { try requests[index].perform(in: transaction) }
         for job in self where !done.contains(ObjectIdentifier(job)) { try job.perform(in: transaction) }
-        if new.isEmpty { return }
-        let given = new.map { index in
-            let taken = requests[index].taken
-            return RequestAnswer(slot: taken.slot, ticket: taken.ticket, bytes: requests[index].answer)
+        if !new.isEmpty {
+            let given = new.map { index in
+                let taken = requests[index].taken
+                return RequestAnswer(slot: taken.slot, ticket: taken.ticket, bytes: requests[index].answer)
+            }
+            try answers.write(given, transaction.connection)
         }
-        try answers.write(given, transaction.connection)
+        try Cascade.writeDown(in: transaction)
+        try transaction.writeDown()
     }
 }

@@ -245,8 +245,6 @@ final class TransactionRunner {
                         requests = PostedRequest.taken(from: slots, besides: writerAccess.ownSlot, at: transaction.now)
                     }
                     try jobs.perform(with: &requests, answers, in: transaction)
-                    try Cascade.writeDown(in: transaction)
-                    try transaction.writeDown()
                     try connection.commit()
                     transaction.committed()
                     return Outcome(committed: jobs, rings: transaction.rings, requests: requests)
