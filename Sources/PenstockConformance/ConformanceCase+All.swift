@@ -7,6 +7,7 @@ extension ConformanceCase {
         rules(of: "key periods", KeyPeriodRules.cases),
         rules(of: "key conflicts", KeyConflictRules.cases),
         rules(of: "overflow", OverflowRules.cases),
+        OverflowBatchRules.cases,
         rules(of: "claim", ClaimRules.cases),
         rules(of: "settle", SettleRules.cases),
         SettleListRules.cases,

@@ -15,13 +15,17 @@ package enum Enqueue {
         if account.policy.capacity != nil {
             try Expiring.makeRoom(for: messages.count, account, in: transaction)
         }
-        if messages.count > 1, try areReadyAtOnce(messages, account, in: transaction) {
-            return try acceptTogether(messages, account, durability, in: transaction)
+        var accepted: [Receipt] = []
+        if messages.count > 1, areReadyAtOnce(messages, in: transaction) {
+            if try account.hasRoom(for: messages.count, transaction.connection) {
+                return try acceptTogether(messages, account, durability, in: transaction)
+            }
+            accepted = try OverflowBatch.accept(messages, account, durability, in: transaction)
         }
         func acceptEach() throws -> [Receipt] {
-            var receipts: [Receipt] = []
+            var receipts = accepted
             receipts.reserveCapacity(messages.count)
-            for message in messages {
+            for message in messages.dropFirst(accepted.count) {
                 guard let receipt = try accept(message, account, durability, in: transaction) else { break }
                 receipts.append(receipt)
             }
@@ -50,15 +54,13 @@ package enum Enqueue {
         }
     }
 
-    /// Whether there is room for all of `messages`, and nothing to look up or to decide for any of them.
-    static func areReadyAtOnce(
-        _ messages: [NewMessage], _ account: QueueAccount, in transaction: Transaction
-    ) throws -> Bool {
-        try messages.allSatisfy { $0.uniqueKey == nil && $0.dueTime(acceptedAt: transaction.now) == nil }
-            && account.hasRoom(for: messages.count, transaction.connection)
+    /// Whether nothing is to be looked up or decided for any of `messages` where there is room for all.
+    static func areReadyAtOnce(_ messages: [NewMessage], in transaction: Transaction) -> Bool {
+        messages.allSatisfy { $0.uniqueKey == nil && $0.dueTime(acceptedAt: transaction.now) == nil }
     }
 
-    private static func acceptTogether(
+    /// Accepts messages that are ready at once, and that there is room for.
+    static func acceptTogether(
         _ messages: [NewMessage], _ account: QueueAccount, _ durability: Durability, in transaction: Transaction
     ) throws -> [Receipt] {
         let hasKeys = messages.contains { $0.group != nil }
@@ -142,14 +144,11 @@ package enum Enqueue {
         } else if let policy = account.policy.capacity, try !account.hasRoom(for: 1, transaction.connection) {
             switch policy.whenFull {
             case .fail:
-                throw PenstockError(
-                    .queueFull,
-                    "The queue '\(account.name)' is full: its capacity is \(policy.count); try again when some messages are worked."
-                )
+                throw Overflow.refusal(account, capacity: policy.count)
             case .wait:
                 return nil
             case .dropNewest:
-                return try dropArriving(message, account, durability, in: transaction)
+                return try OverflowBatch.drop([message], account, durability, in: transaction)[0]
             case .dropOldest:
                 displaced = try Overflow.displaceOldest(account, in: transaction)
             }
@@ -178,18 +177,6 @@ package enum Enqueue {
         return Receipt(
             sequence: SequenceNumber(sequence), state: place.state, durability: durability,
             displaced: displaced)
-    }
-
-    private static func dropArriving(
-        _ message: NewMessage, _ account: QueueAccount, _ durability: Durability, in transaction: Transaction
-    ) throws -> Receipt {
-        let sequence = try LogRows.write([message], account, in: transaction).lowerBound
-        try Line.record(sequence, account, .dropped, .dropNewest, attempt: 0, in: transaction)
-        account.change.enqueuedTotal += 1
-        account.change.count(.dropped, 1)
-        account.change.countEnd(.dropped)
-        return Receipt(
-            sequence: SequenceNumber(sequence), state: .dropped, durability: durability)
     }
 }
 
@@ -240,7 +227,8 @@ extension Enqueue {
         guard messages.allSatisfy({ $0.group == nil && $0.expiry == nil }) else { return false }
         do {
             let account = try transaction.account(of: queue)
-            return try !account.isDeleting && areReadyAtOnce(messages, account, in: transaction)
+            return try !account.isDeleting && areReadyAtOnce(messages, in: transaction)
+                && account.hasRoom(for: messages.count, transaction.connection)
         } catch let error as PenstockError where error.isRefusal {
             return false
         }

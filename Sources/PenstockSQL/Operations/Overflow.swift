@@ -2,6 +2,14 @@ import PenstockCore
 
 /// Which message a full queue drops.
 enum Overflow {
+    /// What the caller is told whose messages a full queue refuses.
+    static func refusal(_ account: QueueAccount, capacity: Int) -> PenstockError {
+        PenstockError(
+            .queueFull,
+            "The queue '\(account.name)' is full: its capacity is \(capacity); try again when some messages are worked."
+        )
+    }
+
     /// Drops the oldest message that waits, if there is one, and says which one it was.
     static func displaceOldest(_ account: QueueAccount, in transaction: Transaction) throws -> SequenceNumber? {
         guard let oldest = try oldestWaiting(account, in: transaction) else { return nil }

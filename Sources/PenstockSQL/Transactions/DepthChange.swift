@@ -42,12 +42,13 @@ struct DepthChange: Equatable {
         }
     }
 
-    mutating func countEnd(_ state: MessageState) {
+    /// Counts `count` messages that have come to their end.
+    mutating func countEnd(_ state: MessageState, _ count: Int64 = 1) {
         switch state {
-        case .done: doneTotal += 1
-        case .dead: deadTotal += 1
-        case .dropped: droppedTotal += 1
-        case .cancelled: cancelledTotal += 1
+        case .done: doneTotal += count
+        case .dead: deadTotal += count
+        case .dropped: droppedTotal += count
+        case .cancelled: cancelledTotal += count
         case .pending, .scheduled, .blocked, .ready, .leased: break
         }
     }

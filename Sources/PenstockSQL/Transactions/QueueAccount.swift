@@ -74,14 +74,19 @@ package final class QueueAccount {
 
     /// Whether `count` messages more are within the capacity. Reads the depths on the first call only.
     package func hasRoom(for count: Int, _ connection: Connection) throws -> Bool {
-        guard let capacity = policy.capacity else { return true }
+        let hasRoom = try room(connection) >= Int64(count)
+        if !hasRoom { wasFull = true }
+        return hasRoom
+    }
+
+    /// How many messages more are within the capacity; below 0 where more wait than may. Reads the depths on the first call only.
+    func room(_ connection: Connection) throws -> Int64 {
+        guard let capacity = policy.capacity else { return .max }
         let before = try before ?? readWaiting(connection)
         self.before = before
         let ready = (change.isReadyKnown ? 0 : before.ready) + change.ready
         let other = before.scheduled + change.scheduled + before.blocked + change.blocked
-        let hasRoom = other + ready + Int64(count) <= Int64(capacity.count)
-        if !hasRoom { wasFull = true }
-        return hasRoom
+        return Int64(capacity.count) - other - ready
     }
 
     private func readWaiting(_ connection: Connection) throws -> KnownDepth.Waiting {
