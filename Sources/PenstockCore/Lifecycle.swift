@@ -65,6 +65,14 @@ public enum Lifecycle {
         case permitted
         /// It has not started by the time it expires, and its queue's policy is that.
         case expired(ExpiryPolicy)
+
+        /// Whether it matters how often the message may be tried. What does not end an attempt in vain goes by nothing else of it.
+        package var countsAttempts: Bool {
+            switch self {
+            case .settled(.retry), .lost: true
+            default: false
+            }
+        }
     }
 
     /// Where a message goes.

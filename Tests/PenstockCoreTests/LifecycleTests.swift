@@ -132,6 +132,19 @@ import Testing
         Lifecycle.outcome(of: event, on: situation, now: now, policy: policy, random: random)
     }
 
+    /// A store looks up how often a message may be tried only where that matters.
+    @Test(arguments: MessageState.allCases)
+    func attemptsCountForFewEvents(on state: MessageState) {
+        for (name, event, _) in Self.table where !event.countsAttempts {
+            let outcomes = [1, 3, 1000].map { attemptsMax in
+                var situation = Self.situation(state)
+                situation.attemptsMax = attemptsMax
+                return Self.result(of: event, on: situation)
+            }
+            #expect(Set(outcomes).count == 1, "\(state), \(name)")
+        }
+    }
+
     @Test(arguments: MessageState.allCases)
     func everyEvent(on state: MessageState) {
         for (name, event, to) in Self.table {

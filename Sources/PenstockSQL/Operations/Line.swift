@@ -94,7 +94,9 @@ enum Line {
         of event: Lifecycle.Event, on entry: LineEntry, in transaction: Transaction
     ) throws -> Lifecycle.Outcome? {
         let retry = entry.account.policy.retry
-        let own = try transaction.connection.first(readAttemptsMax, .integer(entry.sequence)) { $0.optionalInteger(0) }
+        let own =
+            try event.countsAttempts
+            ? transaction.connection.first(readAttemptsMax, .integer(entry.sequence)) { $0.optionalInteger(0) } : nil
         let situation = Lifecycle.Situation(
             state: entry.state, attempt: Int(entry.attempt), forgiven: Int(entry.forgiven),
             attemptsMax: (own ?? nil).map(Int.init) ?? retry.attemptsMax,
