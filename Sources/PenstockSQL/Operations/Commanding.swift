@@ -86,6 +86,7 @@ enum Commanding {
         var moves: [(LineEntry, Lifecycle.Outcome)] = []
         var keys: Set<[UInt8]> = []
         var looked = sequences.count
+        let entries = try Line.locate(sequences, of: account, in: transaction)
         for (index, sequence) in sequences.enumerated() {
             if moved + moves.count >= limit { break }
             // To move what was looked at takes more than the looks.
@@ -93,7 +94,7 @@ enum Commanding {
                 looked = index
                 break
             }
-            guard let entry = try Line.locate(sequence, in: transaction) else {
+            guard let entry = try entries[sequence] ?? Line.locate(sequence, in: transaction) else {
                 if command.isCancel, try Quarantine.setAsideOrphans(sequence, in: transaction) { moved += 1 }
                 continue
             }

@@ -36,6 +36,41 @@ extension Line {
         return try connection.first(readBlocked, .integer(queueID), .integer(sequence), read: { entry(.blocked, $0) })
     }
 
+    /// Where messages are that were found in a queue, by a few statements for all of them. Each that is not among the answer is to be
+    /// looked for by itself.
+    ///
+    /// - Parameter sequences: in order, none of them twice.
+    static func locate(
+        _ sequences: [Int64], of account: QueueAccount, in transaction: Transaction
+    ) throws -> [Int64: LineEntry] {
+        let connection = transaction.connection
+        let set = MessageSet(inOrder: sequences)
+        var entries: [Int64: LineEntry] = [:]
+        // The other way round than one is looked for: where it is found last counts.
+        for (state, query) in selectPlaces {
+            _ = try connection.all(query, on: set, .integer(account.id)) { row in
+                let sequence = row.integer(0)
+                entries[sequence] = LineEntry(
+                    sequence: sequence, account: account,
+                    state: state ?? row.text(5).flatMap(MessageState.init) ?? .cancelled, priority: row.integer(1),
+                    attempt: row.integer(2), forgiven: row.integer(3), marks: Marks(rawValue: row.integer(4)),
+                    reason: row.text(6).flatMap(StateReason.init))
+            }
+        }
+        _ = try connection.all(selectLeases, on: set) { row in
+            let sequence = row.integer(0)
+            entries[sequence] =
+                row.integer(8) != account.id
+                ? nil
+                : LineEntry(
+                    sequence: sequence, account: account, state: .leased, priority: row.integer(1),
+                    attempt: row.integer(2), forgiven: row.integer(3), marks: Marks(rawValue: row.integer(4)),
+                    lease: LineEntry.HeldLease(
+                        token: row.integer(5), workerID: row.integer(6), claimedAt: row.integer(7)))
+        }
+        return entries
+    }
+
     /// What a message that waits leaves to the one that takes its place.
     ///
     /// - Parameter since: when the first of those was accepted that were replaced one by the other, if it has replaced one.
@@ -90,6 +125,37 @@ extension Line {
             attempt: row.attempt, forgiven: row.forgiven, marks: row.marks, lease: row.lease)
     }
 
+    /// What has a row in a table of the line; `nil`: the row says the state.
+    private static let selectPlaces: [(state: MessageState?, query: MessageSetQuery)] = [
+        (.blocked, selecting("blocked")), (.pending, selecting("pending")),
+        (nil, selecting("outcome", "place.attempt, 0, 0, place.state, place.reason")),
+        (.scheduled, selecting("scheduled", on: "")),
+        (
+            .ready,
+            selecting(
+                "ready", on: "place.queue_id = ?3 AND place.priority = log.priority AND place.turn = log.turn AND ")
+        ),
+    ]
+
+    private static func selecting(
+        _ table: String, _ columns: String = "place.attempt, place.forgiven, place.marks, NULL, NULL",
+        on key: String = "place.queue_id = ?3 AND "
+    ) -> MessageSetQuery {
+        MessageSetQuery { isOfSet in
+            """
+            SELECT log.sequence, log.priority, \(columns) FROM penstock_log AS log CROSS JOIN penstock_\(table) AS place
+                ON \(key)place.sequence = log.sequence
+            WHERE log.queue_id + 0 = ?3 AND log.sequence \(isOfSet)
+            """
+        }
+    }
+
+    private static let selectLeases = MessageSetQuery { isOfSet in
+        """
+        SELECT sequence, priority, attempt, forgiven, marks, token, worker_id, claimed_at, queue_id
+        FROM penstock_lease WHERE sequence \(isOfSet)
+        """
+    }
     private static let readLog = Query("SELECT queue_id, priority, turn FROM penstock_log WHERE sequence = ?1")
     private static let readTimes = Query(
         """

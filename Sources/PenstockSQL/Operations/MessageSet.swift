@@ -59,8 +59,10 @@ extension Connection {
     }
 
     /// Every row of a statement about each part of a set, as `read` sees it.
-    func all<T>(_ query: MessageSetQuery, on set: MessageSet, read: (PreparedStatement) throws -> T) throws -> [T] {
-        try set.parts.flatMap { part in try all(try statement(query, on: part, []), [], read: read) }
+    func all<T>(
+        _ query: MessageSetQuery, on set: MessageSet, _ values: Value..., read: (PreparedStatement) throws -> T
+    ) throws -> [T] {
+        try set.parts.flatMap { part in try all(try statement(query, on: part, values), [], read: read) }
     }
 
     private func statement(
