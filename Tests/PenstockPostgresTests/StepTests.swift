@@ -99,6 +99,36 @@ struct StepTests {
         try await store.close()
     }
 
+    /// Those that wait for several tasks which are done with one call are no fewer for that.
+    @Test func whatFollowsFromTheEndsOfSeveralTasksGoesInSteps() async throws {
+        let store = try await PostgresStore.open(url: PostgresServer.newURL(), options: .init(time: TickingTime()))
+        let jobs = try QueueName("jobs")
+        try await store.configure(jobs, .create(QueuePolicy(), ifAbsent: true))
+        let message = NewMessage(payload: [1])
+        let firsts = try (1...8).map { try NewTask(TaskName("first\($0)"), queue: jobs, message: message) }
+        let others = try firsts.flatMap { first in
+            try (1...30).map { number in
+                try NewTask(
+                    TaskName("\(first.name)-\(number)"), queue: jobs, message: message,
+                    dependencies: [Dependency(on: first.name)])
+            }
+        }
+        _ = try await store.start(NewWorkflow(tasks: firsts + others), durability: .processCrash)
+        func pending() async throws -> Int {
+            try #require(try await store.status(of: jobs).queues.first).depths.pending
+        }
+        let request = ClaimRequest(queue: jobs, limit: 8, lease: .seconds(3600))
+        let claimed = try await store.claim(request).messages
+        #expect(claimed.count == 8)
+        _ = try await store.settle(claimed.map { Settlement($0.lease, .done) })
+        let left = try await pending()
+        #expect((1..<240).contains(left), "\(left) are told later.")
+        // Each claim goes on with at least one of the tasks.
+        for _ in 1...8 { _ = try await store.claim(request) }
+        #expect(try await pending() == 0)
+        try await store.close()
+    }
+
     /// By its statistics the server takes the way through the whole log for the better one, where messages are not tiny.
     @Test func whatIsOfOneQueueGoesPastNoMessagesOfOthers() async throws {
         let url = try PostgresServer.newURL()

@@ -3,29 +3,37 @@ import PenstockCore
 /// Telling the ends of many tasks that are done at once to those that wait for them: a few statements for all of them. What is
 /// out of the ordinary is left to ``Cascade``.
 enum DoneTasks {
-    /// How many that wait for one task a server is asked to put in line before the transaction's time is looked at: some take several
-    /// questions each.
+    /// How many that wait a server is asked to put in line before the transaction's time is looked at: some take several questions each.
     private static let serverMax = 100
 
-    /// Tells those that wait for these tasks, which have ended, all of them done. Where that is too much for one transaction they
-    /// are noted for ``Cascade``.
+    private static func countMax(in transaction: Transaction) -> Int {
+        min(transaction.cascade.left, transaction.connection.isServer ? serverMax : .max)
+    }
+
+    /// Tells those that wait for these tasks, which have ended, all of them done. Where that is too much for one transaction, or it has
+    /// no time for it, they are noted for ``Cascade``.
     static func tell(_ sequences: [Int64], in transaction: Transaction) throws {
         let list = Value.sequences(sequences)
-        let limit = transaction.cascade.left
+        let limit = countMax(in: transaction)
+        let hasTime = transaction.cascade.handledCount == 0 || !transaction.isOverdue
         let children = try transaction.connection.all(
             selectChildren, list, .integer(Int64(limit) + 1), read: Child.init)
-        guard children.count <= limit else {
+        if children.isEmpty || hasTime && children.count <= limit { return try meet(list, children, in: transaction) }
+        guard hasTime, transaction.connection.isServer, limit == serverMax, sequences.count > 1 else {
             for sequence in sequences { transaction.cascade.note(sequence) }
             return
         }
-        try meet(list, children, in: transaction)
+        // Those that wait for half of them may be few enough.
+        let half = sequences.count / 2
+        try tell(Array(sequences[..<half]), in: transaction)
+        try tell(Array(sequences[half...]), in: transaction)
     }
 
     /// Tells those that wait for a task that it is done, from the one behind `after` on.
     ///
     /// - Returns: the last one that was told, when there are more.
     static func tell(_ sequence: Int64, after: Int64, in transaction: Transaction) throws -> Int64? {
-        let limit = min(transaction.cascade.left, transaction.connection.isServer ? serverMax : .max)
+        let limit = countMax(in: transaction)
         let children = try transaction.connection.all(
             selectChildrenInOrder, .integer(sequence), .integer(after), .integer(Int64(limit) + 1), read: Child.init)
         try meet(.sequences([sequence]), Array(children.prefix(limit)), in: transaction)
