@@ -30,6 +30,23 @@ import Testing
         try await store.close()
     }
 
+    /// What a step has not come to stays as it is written down.
+    @Test func aStepOfACascadeWritesDownWhatHasChanged() async throws {
+        let firsts = ["a", "b", "c"]
+        let others = firsts.flatMap { first in (1...1500).map { ("\(first)\($0)", [first]) } }
+        try await store.begin(firsts.map { ($0, []) } + others)
+        for message in try await store.take(3) { _ = try await store.settle([Settlement(message.lease, .done)]) }
+        // A thousand in a step: 500 are left of each of the three.
+        for (written, pending) in [(0, 500), (0, 0)] {
+            _ = statements.take()
+            #expect(try await store.take().count == 1)
+            let ran = statements.take()
+            #expect(count("INSERT OR REPLACE INTO penstock_cascade", in: ran) == written, "\(ran)")
+            #expect(try await store.status(of: .jobs).queues.first?.depths.pending == pending)
+        }
+        try await store.close()
+    }
+
     /// Workers look again and again while they are kept from what is ready.
     @Test(arguments: [
         QueuePolicy(limit: 1), QueuePolicy(sharedLimit: .both), QueuePolicy(rate: Rate(1, per: .seconds(3600))),

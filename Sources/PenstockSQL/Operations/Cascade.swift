@@ -43,7 +43,7 @@ package enum Cascade {
                     CascadeWork.Item(
                         subject: .init(workflowID: row.integer(0), sequence: row.integer(1)), after: row.integer(2))
                 }
-                for item in items { transaction.cascade.take(up: item) }
+                for item in items { transaction.cascade.take(row: item) }
             }
             try perform(in: transaction)
         }
@@ -54,7 +54,7 @@ package enum Cascade {
     package static func writeDown(in transaction: Transaction) throws {
         if transaction.cascade.isEmpty { return }
         try perform(in: transaction)
-        for item in transaction.cascade.items {
+        for item in transaction.cascade.unwritten {
             try transaction.connection.run(
                 insert, .integer(item.subject.workflowID), .integer(item.subject.sequence), .integer(item.after))
         }
@@ -229,6 +229,7 @@ package enum Cascade {
 
     private static func finish(_ item: CascadeWork.Item, in transaction: Transaction) throws {
         try transaction.connection.run(delete, .integer(item.subject.workflowID), .integer(item.subject.sequence))
+        transaction.cascade.lostRow(of: item.subject)
     }
 
     // Not EXISTS over the whole table, as what goes through a table stands out in the tests of query plans.

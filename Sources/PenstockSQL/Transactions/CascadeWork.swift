@@ -26,6 +26,8 @@ struct CascadeWork {
     /// Whether the transaction has taken up what others have left.
     var hasGoneOn = false
     private var afters: [Subject: Int64] = [:]
+    /// How far the rows say that others have come, of those that were taken up and are not gone.
+    private var rows: [Subject: Int64] = [:]
     /// In the order in which they were noted, from `head` on. One that is not in `afters` was taken.
     private var order: [Subject] = []
     private var head = 0
@@ -38,8 +40,10 @@ struct CascadeWork {
     /// Whether nothing is left to be gone through.
     var isEmpty: Bool { afters.isEmpty }
 
-    /// What is left.
-    var items: [Item] { afters.map { Item(subject: $0, after: $1) } }
+    /// What is left, and is not as a row says.
+    var unwritten: [Item] {
+        afters.compactMap { subject, after in rows[subject] == after ? nil : Item(subject: subject, after: after) }
+    }
 
     /// Notes that the task `sequence` has ended or come back. All that depends on it is gone through, from the first on.
     mutating func note(_ sequence: Int64) {
@@ -60,7 +64,16 @@ struct CascadeWork {
         afters[Subject(sequence: sequence)] != nil
     }
 
-    /// Takes up what another transaction has left, unless it is noted already.
+    /// Takes up what another transaction has left in a row.
+    mutating func take(row: Item) {
+        rows[row.subject] = row.after
+        take(up: row)
+    }
+
+    /// The row of a subject is gone, if there was one.
+    mutating func lostRow(of subject: Subject) { rows[subject] = nil }
+
+    /// Takes up what is left of a subject, unless it is noted already.
     mutating func take(up item: Item) {
         if afters[item.subject] == nil { add(item) }
     }
