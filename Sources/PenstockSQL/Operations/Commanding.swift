@@ -164,7 +164,7 @@ enum Commanding {
     private static func canHaveKey(
         _ entry: LineEntry, _ outcome: Lifecycle.Outcome, _ keys: inout Set<[UInt8]>, in transaction: Transaction
     ) throws -> Bool {
-        guard entry.state == .dead, outcome.state.isWaiting,
+        guard entry.state == .dead, outcome.state.isWaiting, !entry.isPlain,
             let (key, scope) = try UniqueKeys.key(of: entry.sequence, in: transaction)
         else { return true }
         if case .period = scope { return true }

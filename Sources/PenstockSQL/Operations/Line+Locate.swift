@@ -54,7 +54,7 @@ extension Line {
                     sequence: sequence, account: account,
                     state: state ?? row.text(5).flatMap(MessageState.init) ?? .cancelled, priority: row.integer(1),
                     attempt: row.integer(2), forgiven: row.integer(3), marks: Marks(rawValue: row.integer(4)),
-                    reason: row.text(6).flatMap(StateReason.init))
+                    reason: row.text(6).flatMap(StateReason.init), isPlain: row.integer(7) == 1)
             }
         }
         _ = try connection.all(selectLeases, on: set) { row in
@@ -128,7 +128,7 @@ extension Line {
     /// What has a row in a table of the line; `nil`: the row says the state.
     private static let selectPlaces: [(state: MessageState?, query: MessageSetQuery)] = [
         (.blocked, selecting("blocked")), (.pending, selecting("pending")),
-        (nil, selecting("outcome", "place.attempt, 0, 0, place.state, place.reason")),
+        (nil, selecting("outcome", "place.attempt, 0, 0, place.state, place.reason, \(isPlain)")),
         (.scheduled, selecting("scheduled", on: "")),
         (
             .ready,
@@ -137,8 +137,13 @@ extension Line {
         ),
     ]
 
+    private static let isPlain = """
+        CASE WHEN log.unique_key IS NULL AND log.group_key IS NULL
+            AND (SELECT task.sequence FROM penstock_task AS task WHERE task.sequence = log.sequence) IS NULL THEN 1 ELSE 0 END
+        """
+
     private static func selecting(
-        _ table: String, _ columns: String = "place.attempt, place.forgiven, place.marks, NULL, NULL",
+        _ table: String, _ columns: String = "place.attempt, place.forgiven, place.marks, NULL, NULL, 0",
         on key: String = "place.queue_id = ?3 AND "
     ) -> MessageSetQuery {
         MessageSetQuery { isOfSet in

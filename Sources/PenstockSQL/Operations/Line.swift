@@ -55,6 +55,7 @@ enum Line {
     private static func marks(
         of entry: LineEntry, goingTo state: MessageState, in transaction: Transaction
     ) throws -> Marks {
+        if entry.isPlain { return [] }
         var marks: Marks = []
         if state.isWaiting {
             marks.formUnion(try UniqueKeys.holdAgain(entry.sequence, entry.account, in: transaction))
@@ -269,6 +270,8 @@ package struct LineEntry {
     package var marks: Marks
     /// Why it has ended, where the state alone does not say.
     package var reason: StateReason?
+    /// Whether it has ended, and is known to have no key, no group and no workflow, so that no mark is to be found when it comes back.
+    var isPlain = false
     /// Set while it is leased.
     package var lease: HeldLease?
 
