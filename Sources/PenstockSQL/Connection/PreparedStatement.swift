@@ -67,7 +67,7 @@ extension Value: ExpressibleByIntegerLiteral {
 }
 
 extension Value {
-    /// The messages that one statement is about: a JSON array of their numbers, which the statement reads by `json_each`.
+    /// The messages, or queues, that one statement is about: a JSON array of their numbers, which the statement reads by `json_each`.
     static func sequences(_ sequences: [Int64]) -> Value {
         var text = "["
         for sequence in sequences {

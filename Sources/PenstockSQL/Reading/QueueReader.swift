@@ -66,13 +66,13 @@ package enum QueueReader {
                 // Of one queue nothing is read of the others, of which there may be many.
                 try ids(queue, connection).flatMap { try connection.all(selectQueue, .integer($0), read: read) }
             }
+        // Most queues of many are empty, and are not asked.
+        let waiting = found.filter { $0.1.depths.ready > 0 || $0.1.depths.scheduled > 0 }.map(\.0)
+        let ready = try AgeReader.oldestReady(waiting, at: now, connection)
         let leases = try AgeReader.oldestLeases(connection)
-        return try found.map { id, status in
+        return found.map { id, status in
             var status = status
-            // Most queues of many are empty, and a server is asked five times for one that is not.
-            if status.depths.ready > 0 || status.depths.scheduled > 0 {
-                status.oldestReady = try AgeReader.oldestReady(id, at: now, connection)
-            }
+            status.oldestReady = ready[id]
             status.oldestLease = leases[id]
             return status
         }
