@@ -7,10 +7,9 @@ enum Attempts {
         _ failure: Lifecycle.Failure, of entry: LineEntry, _ lease: LineEntry.HeldLease, in transaction: Transaction
     ) throws {
         let connection = transaction.connection
-        let worker = try connection.first(readWorker, .integer(lease.workerID)) { $0.text(0) ?? "" }
         try connection.run(
             insert, .integer(entry.sequence), .integer(entry.attempt), .text(failure.outcome.rawValue),
-            .text(failure.error), .text(worker ?? "unknown"), .integer(lease.claimedAt),
+            .text(failure.error), .integer(lease.workerID), .integer(lease.claimedAt),
             .integer(transaction.now.microseconds))
         if entry.attempt > Limits.attemptsKeptMax {
             try connection.run(
@@ -23,7 +22,7 @@ enum Attempts {
     private static let insert = Query(
         """
         INSERT OR REPLACE INTO penstock_attempt (sequence, attempt, outcome, error, worker, started_at, ended_at)
-        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
+        VALUES (?1, ?2, ?3, ?4, coalesce((SELECT name FROM penstock_worker WHERE id = ?5), 'unknown'), ?6, ?7)
         """)
     private static let trim = Query("DELETE FROM penstock_attempt WHERE sequence = ?1 AND attempt <= ?2")
 }

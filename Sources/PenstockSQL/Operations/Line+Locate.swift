@@ -57,16 +57,8 @@ extension Line {
                     reason: row.text(6).flatMap(StateReason.init), isPlain: row.integer(7) == 1)
             }
         }
-        _ = try connection.all(selectLeases, on: set) { row in
-            let sequence = row.integer(0)
-            entries[sequence] =
-                row.integer(8) != account.id
-                ? nil
-                : LineEntry(
-                    sequence: sequence, account: account, state: .leased, priority: row.integer(1),
-                    attempt: row.integer(2), forgiven: row.integer(3), marks: Marks(rawValue: row.integer(4)),
-                    lease: LineEntry.HeldLease(
-                        token: row.integer(5), workerID: row.integer(6), claimedAt: row.integer(7)))
+        for (sequence, leased) in try leased(set, in: transaction) {
+            entries[sequence] = leased.account.id == account.id ? leased : nil
         }
         return entries
     }
@@ -104,25 +96,54 @@ extension Line {
         try connection.prefetch(readLease, .integer(sequence))
     }
 
+    /// Those of these messages that workers hold. A row that names a queue which is not there is left out.
+    static func leased(_ set: MessageSet, in transaction: Transaction) throws -> [Int64: LineEntry] {
+        let rows = try transaction.connection.all(selectLeases, on: set) { ($0.integer(0), LeasedRow($0, from: 1)) }
+        var entries: [Int64: LineEntry] = [:]
+        for (sequence, row) in rows {
+            entries[sequence] = try transaction.account(id: row.queueID).map { row.entry(of: sequence, $0) }
+        }
+        return entries
+    }
+
     /// Message `sequence`, if a worker holds it.
     static func leased(_ sequence: Int64, in transaction: Transaction) throws -> LineEntry? {
-        let row = try transaction.connection.first(readLease, .integer(sequence)) { row in
-            (
-                queue: row.integer(0),
-                lease: LineEntry.HeldLease(token: row.integer(1), workerID: row.integer(2), claimedAt: row.integer(3)),
-                priority: row.integer(4), attempt: row.integer(5), forgiven: row.integer(6),
-                marks: Marks(rawValue: row.integer(7))
-            )
-        }
+        let row = try transaction.connection.first(readLease, .integer(sequence)) { LeasedRow($0, from: 0) }
         guard let row else { return nil }
-        guard let account = try transaction.account(id: row.queue) else {
+        guard let account = try transaction.account(id: row.queueID) else {
             try Quarantine.setAside(
-                .lease, sequence, of: row.queue, because: Quarantine.Reason.noQueue, in: transaction)
+                .lease, sequence, of: row.queueID, because: Quarantine.Reason.noQueue, in: transaction)
             return nil
         }
-        return LineEntry(
-            sequence: sequence, account: account, state: .leased, priority: row.priority,
-            attempt: row.attempt, forgiven: row.forgiven, marks: row.marks, lease: row.lease)
+        return row.entry(of: sequence, account)
+    }
+
+    /// A row of `penstock_lease`.
+    private struct LeasedRow {
+        static let columns = "queue_id, token, worker_id, claimed_at, priority, attempt, forgiven, marks"
+
+        let queueID: Int64
+        private let lease: LineEntry.HeldLease
+        private let priority: Int64
+        private let attempt: Int64
+        private let forgiven: Int64
+        private let marks: Marks
+
+        init(_ row: PreparedStatement, from index: Int) {
+            queueID = row.integer(index)
+            lease = LineEntry.HeldLease(
+                token: row.integer(index + 1), workerID: row.integer(index + 2), claimedAt: row.integer(index + 3))
+            priority = row.integer(index + 4)
+            attempt = row.integer(index + 5)
+            forgiven = row.integer(index + 6)
+            marks = Marks(rawValue: row.integer(index + 7))
+        }
+
+        func entry(of sequence: Int64, _ account: QueueAccount) -> LineEntry {
+            LineEntry(
+                sequence: sequence, account: account, state: .leased, priority: priority, attempt: attempt,
+                forgiven: forgiven, marks: marks, lease: lease)
+        }
     }
 
     /// What has a row in a table of the line; `nil`: the row says the state.
@@ -156,21 +177,14 @@ extension Line {
     }
 
     private static let selectLeases = MessageSetQuery { isOfSet in
-        """
-        SELECT sequence, priority, attempt, forgiven, marks, token, worker_id, claimed_at, queue_id
-        FROM penstock_lease WHERE sequence \(isOfSet)
-        """
+        "SELECT sequence, \(LeasedRow.columns) FROM penstock_lease WHERE sequence \(isOfSet)"
     }
+    private static let readLease = Query("SELECT \(LeasedRow.columns) FROM penstock_lease WHERE sequence = ?1")
     private static let readLog = Query("SELECT queue_id, priority, turn FROM penstock_log WHERE sequence = ?1")
     private static let readTimes = Query(
         """
         SELECT log.enqueued_at, scheduled.due_at FROM penstock_log AS log
         LEFT JOIN penstock_scheduled AS scheduled ON scheduled.sequence = log.sequence WHERE log.sequence = ?1
-        """)
-    private static let readLease = Query(
-        """
-        SELECT queue_id, token, worker_id, claimed_at, priority, attempt, forgiven, marks
-        FROM penstock_lease WHERE sequence = ?1
         """)
     private static let readReady = Query(
         """

@@ -47,12 +47,17 @@ package enum Reclaiming {
         var left = stepCount
         func putBack(_ query: Query, _ arguments: [Int64], _ how: AttemptOutcome) throws -> Int {
             let sequences = try lost(query, arguments, limit: left, connection)
+            let entries = try Line.leased(MessageSet(inOrder: sequences), in: transaction)
             for (index, sequence) in sequences.enumerated() {
                 if index > 0, transaction.isOverdue {
                     left = 0
                     return index
                 }
-                try self.putBack(sequence, how, in: transaction)
+                if let entry = try entries[sequence] ?? Line.leased(sequence, in: transaction),
+                    try Line.move(entry, by: .lost(how), in: transaction)
+                {
+                    entry.account.change.reclaimedTotal += 1
+                }
             }
             left -= sequences.count
             return sequences.count
@@ -120,13 +125,6 @@ package enum Reclaiming {
     /// Whether the worker `id` holds a message.
     package static func hasLeases(_ id: Int64, _ connection: Connection) throws -> Bool {
         try connection.has(anyLeaseOf, .integer(id))
-    }
-
-    private static func putBack(_ sequence: Int64, _ how: AttemptOutcome, in transaction: Transaction) throws {
-        guard let entry = try Line.leased(sequence, in: transaction),
-            try Line.move(entry, by: .lost(how), in: transaction)
-        else { return }
-        entry.account.change.reclaimedTotal += 1
     }
 
     private static let leasesOf = Query("SELECT sequence FROM penstock_lease WHERE worker_id = ?1 ORDER BY sequence")
